@@ -287,7 +287,6 @@ class Head:
     contents_tokens: int = 0
     listed: tuple[int, ...] = ()
     """Pages that have lines of their own on its contents page."""
-    unlisted: int = 0
     summary_through_seq: int = 0
     """How far its summary reaches, or where that stands for one, its contents page; 0 without either."""
     summary_source: str = "extractive"

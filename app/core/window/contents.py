@@ -117,7 +117,6 @@ class ContentsPage:
     """In order; a line of its own says where the month changes."""
     tokens: int = 0
     listed: tuple[int, ...] = ()
-    unlisted: int = 0
 
 
 def is_listed(page: int, recall_count: int, last_recalled_page: int, now_page: int, policy: Policy) -> bool:
@@ -137,11 +136,8 @@ def pages_max(room: int, chapters: Sequence[Chapter], count: Count) -> int:
     very many chapters can be in a volume that stays closed.
     """
     own = [one for one in chapters if one.level == 1][-CHAPTERS_OPEN:]
-    weights = [
-        short_tokens(_numbers(one.first_page, one.last_page), count) + 1 + _sizes(one.terms, count)[TERMS_FIRST]
-        for one in own
-    ]
-    return int(max(room * PAGES_SHARE, room - sum(weights))) // PAGE_TOKENS_MIN
+    told = sum([_bare(c.first_page, c.last_page, count) + _sizes(c.terms, count)[TERMS_FIRST] for c in own])
+    return int(max(room * PAGES_SHARE, room - told)) // PAGE_TOKENS_MIN
 
 
 # --- What is open ------------------------------------------------------------------------------------
@@ -194,7 +190,7 @@ class _Map:
         return covers
 
     def _run(self, first: int, last: int, day: str, terms: tuple[str, ...] = (), **more: Any) -> _Run:
-        return _Run(first, last, short_tokens(_numbers(first, last), self.count) + 1, day, terms, **more)
+        return _Run(first, last, _bare(first, last, self.count), day, terms, **more)
 
     @property
     def finest(self) -> int:
@@ -267,7 +263,7 @@ class _Map:
     def _rest(self, run: _Run, first: int, last: int) -> _Run:
         if (first, last) == (run.first, run.last):
             return run
-        return run._replace(first=first, last=last, bare=short_tokens(_numbers(first, last), self.count) + 1)
+        return run._replace(first=first, last=last, bare=_bare(first, last, self.count))
 
     def told(self, shown: _Open) -> _Open:
         """Return a map with what its runs are about."""
@@ -286,6 +282,11 @@ class _Map:
 
 def _numbers(first: int, last: int) -> str:
     return f"{first}–{last}" if last > first else str(first)
+
+
+def _bare(first: int, last: int, count: Count) -> int:
+    """Return the tokens of a line without terms."""
+    return short_tokens(_numbers(first, last), count) + 1
 
 
 @lru_cache(65_536)
@@ -354,12 +355,12 @@ def compose(
     ``open_pages`` are those that the rules list; the titles of the others stand for pages without a chapter.
     """
     if last_page < 1 or cap <= 0:
-        return ContentsPage(unlisted=max(0, last_page))
+        return ContentsPage()
     covered = last_page if policy.chapter_lines else 0
     tree = _Map(chapters, {entry.page: entry for entry in entries}, covered, count)
     listable = [entry for entry in entries if entry.page in open_pages and entry.page <= last_page and entry.title]
     shown = _choose(tree, listable, cap)
-    return _written(shown, language, last_page) if shown is not None else ContentsPage(unlisted=last_page)
+    return _written(shown, language) if shown is not None else ContentsPage()
 
 
 def _choose(tree: _Map, entries: Sequence[PageEntry], cap: int) -> _Open | None:
@@ -427,7 +428,7 @@ def _most(limit: int, fits: Callable[[int], bool]) -> int:
 # --- Its text ----------------------------------------------------------------------------------------
 
 
-def _written(shown: _Open, language: Language, last_page: int) -> ContentsPage:
+def _written(shown: _Open, language: Language) -> ContentsPage:
     texts = [(run.first, _line(run, shown.terms), run.day) for run in shown.runs]
     for at, page in enumerate(shown.pages):
         texts.append((page.page, _entry_text(f"{page.page}:", page, language, with_lines=at < shown.full), page.day))
@@ -438,8 +439,7 @@ def _written(shown: _Open, language: Language, last_page: int) -> ContentsPage:
             month = day[:7]
             blocks.append(f"[{month}]")
         blocks.append(text)
-    listed = tuple(sorted([page.page for page in shown.pages]))
-    return ContentsPage(tuple(blocks), shown.tokens, listed, unlisted=last_page - len(listed))
+    return ContentsPage(tuple(blocks), shown.tokens, tuple(sorted([page.page for page in shown.pages])))
 
 
 def _line(run: _Run, terms: int) -> str:

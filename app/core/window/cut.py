@@ -188,26 +188,15 @@ def freeze(plan: CutPlan, material: Material, reader: HeadReader) -> Cut:
         min(plan.room, int(max(0, room) / days.ZONE_SHARE)),
         plan.language,
     )
-    room -= len(in_zone) * days.MESSAGE_TOKENS
-    if not plan.last_page or room <= 0:
-        page = contents.ContentsPage(unlisted=plan.last_page)
-        composed = head.compose(notes, (), page, plan.language, frame, days=in_zone)
-        return replace(plan.cut, head=replace(composed, notes_left_out=left_out), sources=sources)
+    room = room - len(in_zone) * days.MESSAGE_TOKENS if plan.last_page else 0
     topics, summary = _summary(plan, material, head.summary_room(room, plan.policy), reader)
     room -= head.weight([*summary.lines, *([topics] if topics else ())])
     page = _contents(plan, material, dates, room, reader, is_summary=not summary.lines)
     composed = head.compose(notes, summary.lines, page, plan.language, frame, topics=topics, days=in_zone)
     is_told = page.lines and plan.policy.summary_enabled and not summary.lines
-    return replace(
-        plan.cut,
-        head=replace(
-            composed,
-            summary_through_seq=plan.cut.condensed_from - 1 if is_told else summary.through_seq,
-            summary_source=summary.author,
-            notes_left_out=left_out,
-        ),
-        sources=sources,
-    )
+    through = plan.cut.condensed_from - 1 if is_told else summary.through_seq
+    done = replace(composed, summary_through_seq=through, summary_source=summary.author, notes_left_out=left_out)
+    return replace(plan.cut, head=done, sources=sources)
 
 
 def _contents(

@@ -164,7 +164,7 @@ def compose(
     lines of the condensed zone.
     """
     if not notes and not summary and topics is None and not contents.lines:
-        return Head(unlisted=contents.unlisted, days=days)
+        return Head(days=days)
     words = FRAMES[language]
     remembered = [words["notes"], *(f"- {flat(line.text)}" for line in notes)] if notes else []
     parts = list(remembered)
@@ -183,7 +183,6 @@ def compose(
         summary_tokens=weight([*summary, *([topics] if topics else ())]),
         contents_tokens=contents.tokens,
         listed=contents.listed,
-        unlisted=contents.unlisted,
         days=days,
     )
 
