@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.core.search.evidence import DOUBTFUL_TOKENS, UNASKED_MAX, evidence
+from app.core.search.evidence import DOUBTFUL_TOKENS, UNASKED_MAX, WORDED_TOKENS, evidence
 from app.core.search.relevance import APART, needed
 from app.core.window.packing import FoundPassage, pack
 
@@ -67,6 +67,14 @@ def test_tokens_double_with_each_unit_of_the_score() -> None:
         evidence([Result(0, needed(0.8) + over, is_doubtful=False)], 0.8, is_said=False).tokens_max for over in range(4)
     ]
     assert sizes == [DOUBTFUL_TOKENS * 2**over for over in range(4)]
+
+
+def test_words_alone_bring_in_whole_passages() -> None:
+    sizes = [
+        evidence([Result(0, needed(None) + over, is_doubtful=False)], None, is_said=True).tokens_max
+        for over in (-9, 0, 3)
+    ]
+    assert sizes == [WORDED_TOKENS, WORDED_TOKENS, DOUBTFUL_TOKENS * 2**3]
 
 
 @given(results(), asked, wanted, st.integers(0, 400))

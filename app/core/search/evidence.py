@@ -24,6 +24,8 @@ NEAR = 1.0
 one."""
 UNASKED_MAX = 8
 """Passages that come unasked, at most."""
+WORDED_TOKENS = 480
+"""Tokens of them, at least, where only words tell: whole passages, of which many are longer than DOUBTFUL_TOKENS."""
 
 
 class JudgedResult(ScoredResult, Protocol):
@@ -59,7 +61,7 @@ def evidence(hits: Sequence[T], asks: float | None, *, is_said: bool) -> Evidenc
     over = best - needed(asks)
     tokens = int(DOUBTFUL_TOKENS * 2 ** min(max(over, 0.0), DOUBLINGS_MAX))
     if is_said:
-        return Evidence(answers, tokens, UNASKED_MAX)
+        return Evidence(answers, max(tokens, WORDED_TOKENS) if asks is None else tokens, UNASKED_MAX)
     if answers:
         return Evidence([hit for hit in hits if hit.score > 0], tokens)  # more than chance
     is_near = over >= -NEAR and (asks is None or asks >= MAY_ASK_MIN)
