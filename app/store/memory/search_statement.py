@@ -47,6 +47,7 @@ LISTS, NEAR = 24, 2_000
 _SQL = SqlFile(
     __file__,
     dimensions=DIMENSIONS,
+    int_max=2**31 - 2,
     recent=RECENT,
     looked_at=LOOKED_AT,
     silent_max=SILENT_MAX,

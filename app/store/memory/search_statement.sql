@@ -39,9 +39,10 @@ query AS MATERIALIZED (
 -- piece: worded
 -- The memories that have a word of the query, and those that are not to be found. All others score by closeness alone.
 --
--- Each owner's rows, or those of a time, are a range of owner and id compared as one: no other index has it, and the
--- planner expects a part of the tenant's rows. For "=" it expects an average owner's share: with few owners that is
--- most of the rows, and reading all of these looks cheaper once vectors were rewritten.
+-- Each owner's rows, or those of a time, are a range of owner and id compared as one: no other index has it. Of it the
+-- planner would expect a ninth of the tenant's rows, and for "=" an average owner's share: with few owners that is most
+-- of the rows, and reading all of these looks cheaper once vectors were rewritten. So a condition that is always true
+-- makes it expect few.
 worded AS (
   SELECT id, fits, -(terms <#> (SELECT v FROM query)) / (SELECT information FROM query) AS coverage
     FROM {read_memories}
@@ -67,7 +68,9 @@ unnest({all_of}::uuid[]) AS o (owner),
                          ({fits}) IS TRUE AS fits
                     FROM memories
                    WHERE tenant_id = :tenant
-                     AND (owner, id) >= (o.owner, :since) AND (owner, id) < (o.owner, :until) OFFSET 0) m
+                     AND (owner, id) >= (o.owner, :since) AND (owner, id) < (o.owner, :until)
+                     AND start + 0 BETWEEN 0 AND {int_max} -- true, and planned as if few were
+                  OFFSET 0) m
 
 -- piece: candidate_memories
 -- The candidates among memories, and all memories of the owners without an index.
@@ -230,7 +233,9 @@ unnest({all_of}::uuid[]) AS o (owner),
                  LATERAL (SELECT memory_id, embedding FROM embeddings
                            WHERE tenant_id = :tenant
                              AND (owner, model, memory_id) >= (o.owner, :model, :since)
-                             AND (owner, model, memory_id) < (o.owner, :model, :until) OFFSET 0) v
+                             AND (owner, model, memory_id) < (o.owner, :model, :until)
+                             AND vector_dims(embedding) BETWEEN 1 AND {int_max} -- true, and planned as if few were
+                          OFFSET 0) v
 
 -- piece: candidate_vectors
 -- Those of the candidates, and all of the owners without an index.
