@@ -145,6 +145,7 @@ async def test_a_search_reads_covering_indexes_once(tx: Tx, name: str, owner: UU
         assert step["Index Name"] in ("memories_search_idx", "embeddings_search_idx"), step
         assert step["Heap Fetches"] == 0, step
         assert step["Actual Rows"] <= (HUGE if owner == HUGE_OWNER else SMALL), step
+        assert step["Plan Rows"] <= HUGE / 10, "with many a plan reads all memories for those that are returned"
 
 
 INDEXED_ROWS_MAX = 3_000
