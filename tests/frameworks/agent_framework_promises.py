@@ -61,6 +61,17 @@ async def sessions_share_what_their_user_said(quire: AsyncQuire, history: QuireH
     assert all(fact in answer for answer in answers)
 
 
+async def results_say_what_came_of_a_call(history: QuireHistory) -> None:
+    """Nothing but its exception tells a failed result of one that is empty; a result can be 0."""
+    made = [Content.from_function_call(id_, "look", arguments="{}") for id_ in ("a", "b")]
+    failed = Content.from_function_result("a", exception="no such gate")
+    none_left = Content.from_function_result("b", result=0)
+    told = [Message("user", ["Look."]), Message("assistant", made), Message("tool", [failed, none_left])]
+    await history.save_messages("came", told)
+    results = [c.result for m in await history.get_messages("came") for c in m.contents if c.type == "function_result"]
+    assert results == ["Error: no such gate", "0"], results
+
+
 async def history_is_kept(history: QuireHistory) -> None:
     assert await history.get_messages("empty") == []
     thought = Content.from_text_reasoning(text="Hm.")
@@ -87,6 +98,7 @@ async def main() -> None:
         assert isinstance(history, HistoryProvider)
         await agent_remembers(quire, history)
         await sessions_share_what_their_user_said(quire, history)
+        await results_say_what_came_of_a_call(history)
         await history_is_kept(history)
 
 

@@ -85,11 +85,7 @@ def _named(session_id: str | None) -> str:
 
 def _sent(message: Message) -> list[Json]:
     """A message in OpenAI form, one for each result. Files are named; what is no words of anybody's is left out."""
-    results = [
-        {"role": "tool", "tool_call_id": content.call_id, "content": str(content.result or "")}
-        for content in message.contents
-        if content.type == "function_result"
-    ]
+    results = [_result(content) for content in message.contents if content.type == "function_result"]
     calls_made = [_call(content) for content in message.contents if content.type == "function_call"]
     texts = [
         content.text if content.type == "text" else mark_of_file(content.type, getattr(content, "media_type", None))
@@ -100,6 +96,13 @@ def _sent(message: Message) -> list[Json]:
     role = message.role if message.role in ("system", "user", "assistant") else "assistant"
     told: Json = {"role": role, "content": "\n".join(text for text in texts if text)}
     return [*results, {**told, "tool_calls": calls_made} if calls_made else told]
+
+
+def _result(content: Content) -> Json:
+    """A result as a message; one that only names its exception says that."""
+    text = content.exception if content.result in (None, "") else content.result
+    told = {"role": "tool", "tool_call_id": content.call_id, "content": "" if text is None else str(text)}
+    return {**told, "is_error": True} if content.exception else told
 
 
 def _call(content: Content) -> Json:
