@@ -58,6 +58,11 @@ class Harness:
         asyncio.run(_execute(self.postgres.superuser_dsn, "ANALYZE"))
 
 
+def vacuum(superuser_dsn: str) -> None:
+    """Leave nothing to autovacuum."""
+    asyncio.run(_execute(superuser_dsn, "VACUUM ANALYZE"))
+
+
 async def _execute(dsn: str, statement: str) -> None:
     connection = await asyncpg.connect(dsn)
     await connection.execute(statement)
@@ -155,6 +160,12 @@ def settled(side: Measured) -> Cpu:
 
 def postmaster_of(folder: Path) -> psutil.Process:
     return psutil.Process(int((folder / "postgres/cluster/postmaster.pid").read_text().splitlines()[0]))
+
+
+def superuser_dsn_of(folder: Path) -> str:
+    """Return where an embedded server listens, whichever process and tree started it."""
+    *_, port, sockets = (folder / "postgres/cluster/postmaster.pid").read_text().splitlines()[:5]
+    return f"postgresql://postgres@/quire?host={sockets}&port={port}"
 
 
 @contextmanager

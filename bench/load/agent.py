@@ -27,11 +27,23 @@ import click
 from rich.console import Console
 
 from bench import plots, tables
-from bench.harness import QUIRE, Api, Cpu, Harness, Server, environment_of, postmaster_of, serving, settled
+from bench.harness import (
+    QUIRE,
+    Api,
+    Cpu,
+    Harness,
+    Server,
+    environment_of,
+    postmaster_of,
+    serving,
+    settled,
+    superuser_dsn_of,
+    vacuum,
+)
 from bench.harness import opened as opened_harness
 from bench.load import least
 from bench.load.sizes import until_idle
-from bench.peers.peers import Peer, database_of, peer_of
+from bench.peers.peers import Database, Peer, database_of, peer_of
 from bench.plots import Lines
 from bench.tables import Table, milliseconds
 from bench.words import history
@@ -59,6 +71,9 @@ class Side(Protocol):
 
     def window(self, conversation: str) -> None: ...
 
+    def rest(self) -> None:
+        """Do what autovacuum does within a minute of what was built."""
+
     def cpu(self) -> Cpu: ...
 
 
@@ -68,6 +83,7 @@ class Served:
 
     server: Server
     api: Api
+    superuser_dsn: str
     has_jobs: bool = False
 
     def build(self, conversation: str, messages: list[Json]) -> None:
@@ -81,6 +97,9 @@ class Served:
     def window(self, conversation: str) -> None:
         self.api.window(conversation, BUDGET)
 
+    def rest(self) -> None:
+        vacuum(self.superuser_dsn)
+
     def cpu(self) -> Cpu:
         return self.server.cpu()
 
@@ -90,6 +109,7 @@ class Graph:
     """LangGraph in a process of its own."""
 
     peer: Peer
+    database: Database
 
     def build(self, conversation: str, messages: list[Json]) -> None:
         self.peer.build(conversation, messages, 0)
@@ -99,6 +119,9 @@ class Graph:
 
     def window(self, conversation: str) -> None:
         self.peer.do("context", [conversation], [])
+
+    def rest(self) -> None:
+        self.database.analyze()
 
     def cpu(self) -> Cpu:
         return self.peer.cpu()
@@ -171,9 +194,11 @@ def _sides(harness: Harness, plan: Plan, stack: ExitStack) -> tuple[dict[str, Si
     for name, tree in plan.trees.items():
         sides[name] = stack.enter_context(_quire(harness, name, tree, plan.model))
     sides[LEAST] = stack.enter_context(_least(harness))
-    stack.enter_context(database_of(harness))
+    database = stack.enter_context(database_of(harness))
     graph, loop = (stack.enter_context(peer_of(harness, "langgraph", way, "")) for way in ("async", "loop"))
-    return sides | ({} if graph.missing else {GRAPH: Graph(graph), LOOP: Loop(loop)}), graph.versions
+    return sides | (
+        {} if graph.missing else {GRAPH: Graph(graph, database), LOOP: Loop(loop, database)}
+    ), graph.versions
 
 
 def _measured(sides: Mapping[str, Side], size: int, plan: Plan) -> dict[str, Spent]:
@@ -183,6 +208,7 @@ def _measured(sides: Mapping[str, Side], size: int, plan: Plan) -> dict[str, Spe
         for seed, conversation in enumerate(dict.fromkeys(_conversation(size, number) for number in numbers)):
             side.build(conversation, history(size, size + seed))
             side.window(conversation)
+        side.rest()
         _make_turns(side, size, numbers[:TURNS], 0.0)
     spent = {name: Spent() for name in taking}
     for round_ in range(plan.rounds):
@@ -276,7 +302,7 @@ def _least(harness: Harness) -> Iterator[Side]:
     asyncio.run(least.create_tables(harness.postgres.superuser_dsn))
     arguments = ("-m", "bench.load.least", harness.postgres.app_dsn, str(harness.folder / "vocabularies"))
     with serving(arguments, {}, harness.folder, harness.quire.postmaster) as server, closing(Api(server.port)) as api:
-        yield Served(server, api)
+        yield Served(server, api, harness.postgres.superuser_dsn)
 
 
 @contextmanager
@@ -293,7 +319,7 @@ def _quire(harness: Harness, name: str, tree: Path, model: str) -> Iterator[Side
     with serving(("-P", *QUIRE), environment, folder, harness.quire.postmaster) as started:
         server = Server(started.port, started.process, postmaster_of(folder))
         with closing(Api(server.port)) as api:
-            yield Served(server, api, has_jobs)
+            yield Served(server, api, superuser_dsn_of(folder), has_jobs)
 
 
 @click.command()
