@@ -34,16 +34,16 @@ _STATEMENT = re.compile(r"LOG:  (?:statement|execute [^:]*): (.*)")
 _BESIDE = re.compile(r"served_(?:windows|texts)|FROM tenants")
 """Records are written a moment later, and whether callers need a key is read once a second."""
 BUDGET, TURNS = 4_600, 40
-STATEMENTS_MAX, COMMITS_MAX = 6.0, 2.3
+STATEMENTS_MAX, COMMITS_MAX = 5.8, 2.3
 """Of a turn, on the average."""
 CALLS_MAX = {
-    "a user message": 2_420,
-    "its window": 1_045,
-    "a call with its result": 2_985,
-    "the window after it": 1_365,
+    "a user message": 2_020,
+    "its window": 1_025,
+    "a call with its result": 2_960,
+    "the window after it": 1_330,
 }
 """Calls of Python functions, ours and those of libraries, on the average, cuts included. They vary by 0.3 %."""
-WAL_MAX = 10_650
+WAL_MAX = 8_750
 """Bytes of a turn, on the average, if its records are written once. They vary by 0.01 %."""
 
 
