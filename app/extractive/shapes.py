@@ -5,7 +5,7 @@
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from typing import Literal
@@ -25,7 +25,7 @@ _MAX_LINES = 4_000
 _SEEN = 300
 
 _HTML = re.compile(r"<!doctype html|<html[\s>]|<(?:head|body|div|table|article|section|main)[\s>]", re.IGNORECASE)
-_NUMBERED = re.compile(r"\s{0,8}\d{1,6}(?::(?!\d\d[:.])|[|\t]|→| {2,})")
+_NUMBERS = re.compile(r"^[^\S\n]{0,8}\d{1,6}(?::(?!\d\d[:.])|[|\t]|→| {2,})", re.MULTILINE)
 _DIFF_FILE = re.compile(r"^(?:diff --git \S+ (?:b/)?|\+\+\+ (?:b/)?(?!/dev/null))(\S+)", re.MULTILINE)
 _DIFF = re.compile(r"^(?:diff --git |--- \S.*\n\+\+\+ \S)", re.MULTILINE)
 _STEP = re.compile(r"\s{0,8}\d{1,3}(?:[.)]\s+|、)(\S.*)")
@@ -84,7 +84,7 @@ def _kind(body: str) -> Kind:
     is_refusal = bool(lines) and len(lines) < 30 and patterns.ERROR_LINE.search(lines[0][:_SEEN]) is not None
     if is_refusal and not looks_like_log(lines[0]):
         return "prose"
-    plain = [_unnumbered(line) for line in lines]
+    plain = _unnumbered(lines).split("\n")
     if "Traceback (most recent call last)" in body[:20_000] or _is_often(plain, looks_like_log):
         return "log"
     return "code" if len(lines) > 1 and _is_often(plain, looks_like_code) else "prose"
@@ -94,15 +94,15 @@ def _lines(body: str) -> Iterator[str]:
     return islice(iter(body.splitlines()), _MAX_LINES)
 
 
-def _unnumbered(line: str) -> str:
-    number = _NUMBERED.match(line)
-    return line[number.end() :] if number else line
+def _unnumbered(lines: Iterable[str]) -> str:
+    """Return lines without the numbers that they begin with."""
+    return _NUMBERS.sub("", "\n".join(lines))
 
 
 def _is_often(lines: list[str], test: Callable[[str], bool]) -> bool:
     """Return whether three lines in ten pass a test; the others are not looked at."""
     least = -(-3 * len(lines) // 10)
-    return bool(lines) and sum(1 for _ in islice(filter(test, lines), least)) == least
+    return bool(lines) and len([*islice(filter(test, lines), least)]) == least
 
 
 def _share(lines: list[str], test: Callable[[str], bool]) -> float:
@@ -179,22 +179,20 @@ def _error_in(value: object, depth: int = 3) -> str:
 
 def _table_rows(lines: list[str]) -> tuple[str, list[str]] | None:
     """Return (delimiter, rows), header first, if most lines have the same number of columns."""
-    marked = [line for line in lines if line.count("|") >= 2]
+    if len(lines) < 3:
+        return None
+    marked = [line for line in lines if "|" in line and line.count("|") >= 2]
     if len(marked) >= 3 and len(marked) >= 0.6 * len(lines):
         return "|", [line for line in marked if not _MARKDOWN_RULE.match(line)]
-    unquoted = [_QUOTED_FIELD.sub("", line) if '"' in line else line for line in (line[:2000] for line in lines)]
+    unquoted = [_QUOTED_FIELD.sub("", line) if '"' in line else line for line in [line[:2000] for line in lines]]
     for delimiter in ("\t", ",", ";"):
+        usual = unquoted[0].count(delimiter)
+        if usual < (1 if delimiter == "\t" else 2):
+            continue
         widths = [line.count(delimiter) for line in unquoted]
-        usual = widths[0] if widths else 0
-        least = 1 if delimiter == "\t" else 2
         if usual > 2 and " " not in lines[0]:  # column names, and a last column that may hold the delimiter
             widths = [min(width, usual) for width in widths]
-        if (
-            len(lines) >= 3
-            and usual >= least
-            and widths.count(usual) >= 0.85 * len(lines)
-            and _is_header(lines[0], delimiter)
-        ):
+        if widths.count(usual) >= 0.85 * len(lines) and _is_header(lines[0], delimiter):
             return delimiter, lines
     return None
 
@@ -261,7 +259,7 @@ def _code(shape: Shape, max_chars: int, language: Language) -> str:
     if _DIFF.search(shape.body[:3000]):
         return _diff(shape.body, max_chars, language)
     lines = list(_lines(shape.body))
-    source = "\n".join(_unnumbered(line) for line in lines)[:60_000]
+    source = _unnumbered(lines)[:60_000]
     header = f"{one_line(lines[0], 70)} " if lines and lines[0].startswith("[") else ""
     name = code_language(source)
     size = _say(language, f"{name} 代码，{shape.lines} 行", f"{name} code, {shape.lines} lines".lstrip())
@@ -270,7 +268,7 @@ def _code(shape: Shape, max_chars: int, language: Language) -> str:
     if defined:
         return f"{header}{size}{_say(language, '：', ': ')}{fitted(defined, max(room, 20))}"
     first = next((line for line in lines if line.strip() and not line.startswith("[")), "")
-    return f"{header}{size}{_say(language, '：', ': ')}{one_line(_unnumbered(first), max(room, 20))}"
+    return f"{header}{size}{_say(language, '：', ': ')}{one_line(_unnumbered([first]), max(room, 20))}"
 
 
 def _diff(body: str, max_chars: int, language: Language) -> str:
@@ -301,9 +299,9 @@ def _prose(shape: Shape, max_chars: int, language: Language) -> str:
         body = visible_text(body)
     body = spoken(body)
     lines = [line.strip() for line in islice(body.splitlines(), 300) if line.strip()]
-    if _share(lines, lambda line: _NUMBERED.match(line) is not None) >= 0.8:
-        body = "\n".join(_unnumbered(line) for line in body.splitlines())
-        lines = [line.strip() for line in map(_unnumbered, lines) if line.strip()]
+    if _share(lines, lambda line: _NUMBERS.match(line) is not None) >= 0.8:
+        body = _unnumbered(body.splitlines())
+        lines = [line.strip() for line in _unnumbered(lines).split("\n") if line.strip()]
     # A short text that fails says so anywhere, a long one at its start: later on it may only speak of errors.
     if error := first_error(lines if len(body) <= 1_500 else lines[:3]):
         return one_line(error, max_chars)

@@ -157,13 +157,13 @@ def document(text: str, speaker: str = "") -> str:
     It has a component for each term of the speaker's name besides, which only ``speakers`` of a query finds, and one
     that says how much of it asks.
     """
-    counts = Counter(chain.from_iterable(_components(_runs(text))))
-    size = counts.total()
+    counts = dict(Counter(chain.from_iterable(_components(_runs(text)))))
+    size = sum(counts.values())
     for index in _STOPPED & counts.keys():
         del counts[index]
-    length = counts.total()
+    length = sum(counts.values())
     norm = K1 * min(1 - B + B * length / LENGTH, NORM_MAX)
-    frequent = counts if len(counts) <= TERMS_MAX else dict(counts.most_common(TERMS_MAX))
+    frequent = counts if len(counts) <= TERMS_MAX else dict(Counter(counts).most_common(TERMS_MAX))
     weights = {times: f"{times * (K1 + 1) / (times + norm):.4g}" for times in set(frequent.values())}
     values = {index: weights[times] for index, times in frequent.items()}
     values |= dict.fromkeys(speakers(speaker) if speaker else (), "1")
