@@ -96,8 +96,8 @@ def place(
     """
     placements: list[Placement] = []
     for index, draft in enumerate(drafts):
-        placement, end = (_place_refused if index in refused else _place_one)(end, draft, index)
-        placement = replace(placement, author=author_of(draft, drafts[index - 1] if index else None, user_id))
+        author = author_of(draft, drafts[index - 1] if index else None, user_id)
+        placement, end = (_place_refused if index in refused else _place_one)(end, draft, index, author)
         if placement.is_late:
             group = placement.group
             placements = [replace(p, group=min(p.group, group)) if p.seq > group else p for p in placements]
@@ -110,7 +110,7 @@ def joined_from(end: ConversationEnd, placements: Sequence[Placement]) -> int | 
     return min((p.group for p in placements if p.is_late and p.group <= end.last_seq), default=None)
 
 
-def _place_one(end: ConversationEnd, draft: Draft, index: int) -> tuple[Placement, ConversationEnd]:
+def _place_one(end: ConversationEnd, draft: Draft, index: int, author: Author) -> tuple[Placement, ConversationEnd]:
     seq = end.last_seq + 1
     answers = _answered_calls(end, draft)
     page, user_seq = max(end.last_page, 1), end.user_seq
@@ -145,7 +145,7 @@ def _place_one(end: ConversationEnd, draft: Draft, index: int) -> tuple[Placemen
         next_group = group
         new = [OpenCall(c.id, c.name, marked(c.arguments)[:OPEN_ARGUMENTS_MAX], group) for c in draft.calls]
         open_calls = (*(call for call in open_calls if call.id not in names), *new)
-    placement = Placement(draft, index, seq, page, user_seq, group, kind, answers)
+    placement = Placement(draft, index, seq, page, user_seq, group, kind, answers, author)
     after = replace(
         end,
         last_seq=seq,
@@ -165,9 +165,9 @@ def _left(end: ConversationEnd, seq: int) -> tuple[OpenCall, ...]:
     return (*far[-FAR_MAX:], *(call for call in left if not call.is_far))
 
 
-def _place_refused(end: ConversationEnd, draft: Draft, index: int) -> tuple[Placement, ConversationEnd]:
+def _place_refused(end: ConversationEnd, draft: Draft, index: int, author: Author) -> tuple[Placement, ConversationEnd]:
     """Place a message that leaves the calls before it open, unless it is a user message."""
-    placement, after = _place_one(end, draft, index)
+    placement, after = _place_one(end, draft, index, author)
     if placement.opens_page:
         return replace(placement, kind="refused", answers=()), after
     after = replace(after, group=end.group, open_calls=end.open_calls)
