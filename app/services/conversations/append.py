@@ -1,9 +1,9 @@
 """Append messages.
 
 Gather: the conversation, nearly always from the process's cache (except for synced lists), and what is new. Decide:
-``core.history.preparation`` and ``core.history.append``, and whether an epoch is due. Apply: one statement, which
-stores nothing unless the conversation is still at the version that was decided on. If it is not, or if an epoch is due,
-the same happens again in a transaction that holds the conversation's lock, so the second try always succeeds.
+``core.history.preparation`` and ``core.history.append``, and whether a chapter is due. Apply: one statement, which
+stores nothing unless the conversation is still at the version that was decided on. If it is not, or if a chapter is
+due, a transaction holds the conversation's lock, and decides again what no longer holds: so it always succeeds.
 
 No LLM, no embedding; and tokens are counted before a lock is taken wherever possible.
 """
