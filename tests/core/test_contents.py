@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from app.core.model import Policy
+from app.core.model import Cut, Policy
 from app.core.window.contents import (
     Chapter,
     ContentsLine,
@@ -20,6 +20,7 @@ from app.core.window.contents import (
     is_listed,
     oldest_listable,
 )
+from app.core.window.cut import CutPlan
 from app.core.window.head import MapLine, map_lines
 from app.extractive.chapters import PAGES_MAX, PAGES_MIN, VOLUME, Shelf, ToldPage, close, words_told
 from app.text.tokens import TokenCounter
@@ -258,6 +259,18 @@ def test_every_page_is_under_one_line_and_the_cap_holds(
     assert covered(page) == list(range(1, last_page + 1))
     assert count(text_of(page)) <= page.tokens <= cap
     assert contents_of(entries, TREES[of], last_page, cap) == page
+
+
+@given(st.integers(1, 220), st.integers(16, 6000), st.sampled_from(sorted(TREES)))
+def test_pages_that_a_cut_does_not_read_would_have_no_line_or_title(
+    last_page: int, cap: int, of: tuple[int, int]
+) -> None:
+    chapters = [c for c in TREES[of] if c.last_page <= last_page]
+    every = [entry(page, lines=2)._replace(title_tokens=6) for page in range(1, last_page + 1)]
+    policy = replace(POLICY, unlist_after_turns=1_000)
+    read = CutPlan(Cut(1, 8_000, last_page=last_page), policy, "en", cap, last_page, range(0)).read(chapters, count)
+    shown = contents_of(every[read.start - 1 : read.stop - 1], chapters, last_page, cap)
+    assert shown == contents_of(every, chapters, last_page, cap)
 
 
 some_entries = st.lists(entries_of, max_size=60, unique_by=lambda e: e.page)

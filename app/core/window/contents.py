@@ -261,8 +261,6 @@ class _Map:
         return _Open(runs, pages, bare)
 
     def _rest(self, run: _Run, first: int, last: int) -> _Run:
-        if (first, last) == (run.first, run.last):
-            return run
         return run._replace(first=first, last=last, bare=_bare(first, last, self.count))
 
     def told(self, shown: _Open) -> _Open:
