@@ -21,7 +21,6 @@ from typing import NamedTuple, Protocol
 from app.core import wording
 from app.core.model import Day, Head, Language, Policy, TailItem
 from app.core.neutral import flat, neutral, titled
-from app.core.search.days import dated, tokens_of
 from app.core.window.contents import ContentsPage, Count
 from app.core.window.kept import KeptLine
 from app.core.window.topics import Topic, most_telling, named
@@ -72,8 +71,6 @@ FRAMES: dict[Language, dict[str, str]] = {
 class SummaryLine:
     text: str
     tokens: int
-    day: str = ""
-    """The day it tells of, where that is known."""
 
 
 @lru_cache(8)
@@ -122,19 +119,17 @@ def topics_line(topics: Sequence[Topic], room: int, language: Language, count: C
 def picked(lines: Sequence[SummaryLine], best_first: Sequence[int], room: int) -> list[SummaryLine]:
     """Return the lines that fit a room, chosen in the order given (which may name one twice), in their own order."""
     chosen: set[int] = set()
-    days = {""}
     for at in best_first:
-        tokens = lines[at].tokens + BULLET + tokens_of({lines[at].day} - days)
+        tokens = lines[at].tokens + BULLET
         if at not in chosen and tokens <= room:
             chosen.add(at)
-            days.add(lines[at].day)
             room -= tokens
     return [lines[at] for at in sorted(chosen)]
 
 
 def weight(lines: Sequence[SummaryLine]) -> int:
-    """Return the tokens of lines, with their bullets, line ends and date lines."""
-    return sum(line.tokens + BULLET for line in lines) + tokens_of(line.day for line in lines)
+    """Return the tokens of lines, with their bullets and line ends."""
+    return sum(line.tokens + BULLET for line in lines)
 
 
 def take(lines: Sequence[SummaryLine], room: int) -> list[SummaryLine]:
@@ -168,9 +163,8 @@ def compose(
     words = FRAMES[language]
     remembered = [words["notes"], *(f"- {flat(line.text)}" for line in notes)] if notes else []
     parts = list(remembered)
-    summarised, _ = dated([(f"- {flat(line.text)}", line.day) for line in summary], "", language)
     if summary:
-        parts += [words["summary"], *summarised]
+        parts += [words["summary"], *(f"- {flat(line.text)}" for line in summary)]
     if topics is not None:
         parts.append(flat(topics.text))
     if contents.lines:
@@ -179,7 +173,7 @@ def compose(
         text=_framed(parts, words, is_kept_alone=parts == remembered),
         pinned=_framed(remembered, words, is_kept_alone=True) if remembered else "",
         frame_tokens=frame,
-        notes_tokens=sum(line.tokens + BULLET for line in notes),
+        notes_tokens=weight(notes),
         summary_tokens=weight([*summary, *([topics] if topics else ())]),
         contents_tokens=contents.tokens,
         listed=contents.listed,
