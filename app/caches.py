@@ -200,7 +200,7 @@ class Writing:
 
     @staticmethod
     def of(run: ServedRun) -> Writing:
-        counted = run.last.served.count if run.last else 0
+        counted = run.last.served.times if run.last else 0
         return Writing(run, run.pending[:WRITTEN_AT_ONCE], dict(run.texts), run.changes, counted)
 
 
@@ -267,7 +267,7 @@ class ServedWindows:
         self.unwritten -= len(writing.pending)
         for digest in writing.texts:
             run.texts.pop(digest, None)
-        run.is_again = run.last is not None and run.last.number is not None and run.last.served.count > writing.counted
+        run.is_again = run.last is not None and run.last.number is not None and run.last.served.times > writing.counted
         if not run.pending and not run.is_again:
             self.dirty.pop((run.tenant.int, run.uid.int), None)
         if not self.dirty:

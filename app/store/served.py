@@ -101,9 +101,9 @@ class Row:
         entries = [Served.read(line) for line in self.entries.splitlines()]
         return [(self.first + at, frames[one.frame], one) for at, one in enumerate(entries)]
 
-    def with_last(self, count: int, last_at: int) -> Row:
+    def with_last(self, times: int, last_at: int) -> Row:
         lines = self.entries.splitlines()
-        lines[-1] = replace(Served.read(lines[-1]), count=count, last_at=last_at).line()
+        lines[-1] = Served.read(lines[-1])._replace(times=times, last_at=last_at).line()
         return replace(self, entries="".join(f"{line}\n" for line in lines))
 
     @property
@@ -116,7 +116,7 @@ class Row:
         line = frame.line()
         if line not in frames:
             frames.append(line)
-        entry = replace(served, frame=frames.index(line)).line()
+        entry = served._replace(frame=frames.index(line)).line()
         seal = raw(receipt["sig"], SEAL) if frame.key else bytes(SEAL)
         return replace(
             self, last=raw(digest_of(receipt), HASH) if frame.key else self.last, frames="\n".join(frames),

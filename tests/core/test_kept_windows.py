@@ -76,7 +76,7 @@ def look(book: Book, kept: Kept, budget: int, anchored: Anchored | None) -> None
     anew, body, rendered_anew = laid_out(book, cut, wanted, anchored, kept.form, Body())
     assert replace(window, settled=0) == anew
     assert kept.parts is not None
-    assert replace(kept.parts.body, known=0, forms=(), can_settle=True) == replace(body, forms=(), can_settle=True)
+    assert kept.parts.body._replace(known=0, forms=(), can_settle=True) == body._replace(forms=(), can_settle=True)
     assert (rendered.messages, rendered.hash) == (rendered_anew.messages, rendered_anew.hash)
     assert rendered.stable == rendered_anew.stable
     assert rendered.stable.read.hexdigest() == rendered_anew.stable.read.hexdigest()

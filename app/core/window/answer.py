@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import attrgetter
 
 from app.core.canonical import dumps, etag_of
 from app.core.conversation import Conversation
 from app.core.groups import chat_messages
 from app.core.model import Context, Cut, Format, Item, Language, Window
 from app.core.window.render import Printed, Rendered, render
+
+SECTIONS = ("tools", "system", "notes", "summary", "contents", "condensed", "recent", "tail")
+_sections = attrgetter(*SECTIONS)
 
 
 def answer_of(
@@ -49,7 +53,6 @@ def _rest(conversation: Conversation, cut: Cut, window: Window, rendered: Render
     """Return the members after the messages."""
     ledger, totals, head = window.ledger, conversation.totals, cut.head
     form, system, tools, _ = rendered.stable.begun
-    sections = ("tools", "system", "notes", "summary", "contents", "condensed", "recent", "tail")
     own = dumps(system or None) if form == "anthropic" else "null"
     members = {
         "usage": {
@@ -59,7 +62,7 @@ def _rest(conversation: Conversation, cut: Cut, window: Window, rendered: Render
             "token_percent": ledger.token_percent,
             "full_history": ledger.full_history,
             "saved": ledger.saved,
-            "sections": {name: getattr(ledger, name) for name in sections},
+            "sections": dict(zip(SECTIONS, _sections(ledger), strict=True)),
         },
         "epoch": window.number,
         "prefix_hash": rendered.stable.read.hexdigest(),

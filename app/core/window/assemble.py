@@ -14,7 +14,7 @@ the window is squeezed (``core/window/squeezing.py``).
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NamedTuple
 
 from app.core.canonical import dumps
@@ -78,15 +78,14 @@ class Sums(NamedTuple):
         return Sums(condensed, recent, condensed_pages | condensed_new, recent_pages | recent_new)
 
 
-@dataclass(frozen=True, slots=True)
-class Body:
+class Body(NamedTuple):
     """The messages of a window, or its first ones, as a cut lays them out."""
 
     items: tuple[Item, ...] = ()
     units: tuple[WindowUnit, ...] = ()
     placed: tuple[Placed, ...] = ()
-    sums: Sums = Sums()  # noqa: RUF009 - a tuple
-    mix: Mix = Mix()  # noqa: RUF009 - a tuple
+    sums: Sums = Sums()
+    mix: Mix = Mix()
     """What it is charged for."""
     weight: int = 0
     """Tokens of its messages, whole."""

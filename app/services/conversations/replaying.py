@@ -72,7 +72,7 @@ def record_view(number: int, frame: ServedFrame, served: Served, query: str | No
         "id": number,
         "served_at": _time(served.at),
         "last_served_at": _time(served.last_at or served.at),
-        "count": served.count,
+        "count": served.times,
         "call": frame.call,
         "budget": frame.budget,
         "is_own_budget": frame.is_own,

@@ -13,7 +13,6 @@ import asyncio
 import logging
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from functools import cache
 from uuid import UUID
 
@@ -79,7 +78,7 @@ def note(
     asked = (found.etag, request.call, request.query, request.load, request.pages, request.budget, request.model)
     last = run.last
     if last is not None and last.asked == asked:
-        last.served = replace(last.served, count=last.served.count + 1, last_at=time.time_ns() // MILLISECOND)
+        last.served = last.served._replace(times=last.served.times + 1, last_at=time.time_ns() // MILLISECOND)
         run.is_again = last.number is not None
         buffer.touch(run)
         return last, shown.beside
@@ -284,14 +283,14 @@ def _row(runtime: Runtime, writing: Writing, row: Row) -> Row:
     """Return the last stored row with windows that are to be written, signed; if it is full, the row after it."""
     run, last, numbers = writing.run, writing.run.last, dict[int, int]()
     if run.is_again and last is not None and last.number == row.next - 1:
-        row = row.with_last(last.served.count, last.served.last_at)
+        row = row.with_last(last.served.times, last.served.last_at)
     if writing.pending and row.is_full:
         row = row.following
     for recorded in writing.pending:
         number = numbers[id(recorded)] = row.next
         base = (recorded.base.number or numbers.get(id(recorded.base), 0)) if recorded.base else 0
         gone, came = (recorded.gone, recorded.came) if base else ((), recorded.tree.parts)
-        served = replace(recorded.served, base=base, gone=gone, came=len(came))
+        served = recorded.served._replace(base=base, gone=gone, came=len(came))
         receipt = stored.statement(run.conversation_id, number, recorded.frame, served, row.last)
         if recorded.frame.key and runtime.signer is not None:
             receipt = runtime.signer.signed(receipt)

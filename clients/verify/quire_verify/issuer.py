@@ -7,6 +7,7 @@ import re
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
+from hashlib import sha256
 from pathlib import Path
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -27,10 +28,10 @@ def short_name(name: str, most: int = NAME_BYTES_MAX) -> str:
     return name if is_short else f"#{b64(hash_of(name.encode())[:24])}"
 
 
-def opening_of(form: str, author: str, salt: bytes, sha256: bytes) -> Json:
+def opening_of(form: str, author: str, salt: bytes, digest: bytes) -> Json:
     """Return what shows a part. Its salt differs in each form and text, so that it opens no other part."""
-    own = hash_of(salt, form.encode(), sha256)[:16]
-    return {"author": author, "form": form, "salt": b64(own), "sha256": b64(sha256)}
+    own = hash_of(salt, form.encode(), digest)[:16]
+    return {"author": author, "form": form, "salt": b64(own), "sha256": b64(digest)}
 
 
 def part_of(opening: Json) -> bytes:
@@ -38,10 +39,11 @@ def part_of(opening: Json) -> bytes:
     return hash_of(canonical(opening))
 
 
-def sealed(form: str, author: str, salt: bytes, sha256: bytes) -> bytes:
+def sealed(form: str, author: str, salt: bytes, digest: bytes) -> bytes:
     """Return the hash that stands for a part: ``part_of`` its opening, without building that first."""
-    own = b64(hash_of(salt, form.encode(), sha256)[:16])
-    return hash_of(f'{{"author":"{author}","form":"{form}","salt":"{own}","sha256":"{b64(sha256)}"}}'.encode())
+    own = b64(sha256(salt + form.encode() + digest).digest()[:16])
+    opening = f'{{"author":"{author}","form":"{form}","salt":"{own}","sha256":"{b64(digest)}"}}'
+    return sha256(opening.encode()).digest()
 
 
 class Tree:
@@ -55,11 +57,11 @@ class Tree:
         level = [*former.levels[0][: self.same]] if former else []
         level += [leaf_of(*part) for part in parts[self.same :]]
         self.levels, kept = [level], self.same
-        while len(level) > 1:
+        while (count := len(level)) > 1:
             kept, at = kept // 2, len(self.levels)
             up = former.levels[at][:kept] if former and at < len(former.levels) else []
-            up += [hash_of(NODE, level[i], level[i + 1]) for i in range(2 * kept, len(level) - 1, 2)]
-            level = up + level[len(level) & ~1 :]
+            up += [sha256(NODE + level[i] + level[i + 1]).digest() for i in range(2 * kept, count - 1, 2)]
+            level = up + level[count & ~1 :]
             self.levels.append(level)
 
     @property

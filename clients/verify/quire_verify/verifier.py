@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from base64 import urlsafe_b64decode, urlsafe_b64encode
+from base64 import urlsafe_b64decode
+from binascii import b2a_base64
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
@@ -14,6 +15,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 Json = dict[str, Any]
 Keys = Mapping[str, Ed25519PublicKey]
+URLSAFE = bytes.maketrans(b"+/", b"-_")
 LEAF, NODE, ROOT = b"\x00", b"\x01", b"\x02"
 BYTES = {"before": 32, "root": 32, "sig": 64, "key": 8, "sha256": 32, "salt": 16}
 TEXTS = {"conversation", "id", "model", "of", "type", "author", "form", *BYTES}
@@ -35,7 +37,7 @@ def canonical(value: object) -> bytes:
 
 
 def b64(data: bytes) -> str:
-    return urlsafe_b64encode(data).decode().rstrip("=")
+    return b2a_base64(data, newline=False).translate(URLSAFE).decode().rstrip("=")
 
 
 def raw(text: object, size: int) -> bytes:
@@ -53,7 +55,7 @@ def hash_of(*data: bytes) -> bytes:
 
 def leaf_of(seq: int, part: bytes) -> bytes:
     """Return a leaf. ``part``: the hash of the canonical opening, which has author, form, salt and the text's hash."""
-    return hash_of(LEAF, seq.to_bytes(8, "big"), part)
+    return sha256(LEAF + seq.to_bytes(8, "big") + part).digest()
 
 
 def root_of(parts: int, top: bytes) -> str:
