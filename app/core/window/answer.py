@@ -31,10 +31,9 @@ def answer_of(
     rest = _rest(conversation, cut, window, rendered)
     body = b"".join((opening.encode(), *rendered.texts, rest.encode()))
     etag = etag_of(f"{opening}{rendered.hash}{rest}".encode())
-    return Context(body, etag, window, conversation.uid, system, tools, rendered.hash), (
-        rendered.stable,
-        rendered.settled,
-    )
+    stable, settled, _, read = rendered
+    found = Context(body, etag, window, conversation.uid, system, tools, read, has_parts=stable.has_parts)
+    return found, (stable, settled)
 
 
 def system_of(own: str | None, prompt: Sequence[Item]) -> str:
