@@ -340,7 +340,7 @@ def _window(request: Request, window: Context, form: Format) -> Response:
     headers = {"ETag": window.etag, "Cache-Control": "private, no-cache"}
     if window.receipt:
         headers[RECEIPT] = window.receipt
-    if window.has_parts and (dropped := quoted_in_window(window.window.body, form)):
+    if not window.is_plain and (dropped := quoted_in_window(window.window.body, form)):
         headers["X-Quire-Dropped"] = ", ".join(dropped)
     etags = [tag.strip().removeprefix("W/") for tag in request.headers.get("if-none-match", "").split(",")]
     if window.etag in etags or etags == ["*"]:

@@ -564,5 +564,5 @@ class Context(NamedTuple):
     """Of what a model reads: tools, system and messages. SHA-256, hexadecimal."""
     receipt: str = ""
     """The root of its receipt; blank: it has none."""
-    has_parts: bool = True
-    """Whether the content of a message is, or was, a list of parts."""
+    is_plain: bool = False
+    """Whether its messages are texts: none has parts, or what an answer carried."""

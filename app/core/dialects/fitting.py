@@ -27,6 +27,7 @@ from app.core.parts import CallIds, as_chat, quoted, spoken
 
 Json = dict[str, Any]
 THINKING = ("thinking", "redacted_thinking")
+_CARRIED = f'"{CARRIED}"'.encode()
 NO_THINKING: Json = {"type": "thinking", "thinking": "", "signature": ""}
 """What stands for thinking that is no longer there, where an API wants some."""
 
@@ -66,8 +67,8 @@ def careful(row: ModelRow) -> ModelRow:
 def fitted_window(found: Context, models: ModelTable, model: str, form: Format, *, alternate: bool = False) -> Context:
     """Return a window as its model's API wants it, without what answers carried for other models."""
     row = models.row(model, alternate=alternate)
-    is_plain = f'"{CARRIED}"'.encode() not in found.body and b'"type":"reasoning"' not in found.body
-    if (form == "anthropic" and not alternate) or (row == GENERAL and is_plain):
+    carries_none = found.is_plain or (_CARRIED not in found.body and b'"type":"reasoning"' not in found.body)
+    if (form == "anthropic" and not alternate) or (row == GENERAL and carries_none):
         return found
     answer = json.loads(found.body)
     stable = answer["messages"][: answer["stable_messages"]]

@@ -32,7 +32,7 @@ def answer_of(
     body = b"".join((opening.encode(), *rendered.texts, rest.encode()))
     etag = etag_of(f"{opening}{rendered.hash}{rest}".encode())
     stable, settled, _, read = rendered
-    found = Context(body, etag, window, conversation.uid, system, tools, read, has_parts=stable.has_parts)
+    found = Context(body, etag, window, conversation.uid, system, tools, read, is_plain=stable.is_plain)
     return found, (stable, settled)
 
 

@@ -228,14 +228,9 @@ def _is_over_pages(cut: Cut, body: Sequence[WindowUnit], policy: Policy, totals:
 
 
 def placed_again(
-    items: Sequence[Item],
-    cut: Cut,
-    last_page: int,
-    of_fresh: Sequence[int],
-    squeezed: Squeezed | None,
-    anchored: Anchored | None,
-    language: Language,
-) -> tuple[tuple[Placed, ...], PagesShown]:
+    items: Sequence[Item], cut: Cut, last_page: int, of_fresh: Sequence[int], squeezed: Squeezed | None,
+    anchored: Anchored | None, language: Language,
+) -> tuple[tuple[Placed, ...], PagesShown]:  # fmt: skip
     """Return the body of a window that was assembled before, and its pages. ``of_fresh``: the rooms of its results."""
     left = list(of_fresh)
     found: list[WindowUnit] = []

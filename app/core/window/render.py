@@ -19,7 +19,7 @@ from typing import Any, Literal, NamedTuple
 
 from app.core.canonical import dumps
 from app.core.groups import chat_messages
-from app.core.messages import THINKING_PARTS
+from app.core.messages import CARRIED, THINKING_PARTS
 from app.core.model import UNSENT, Format, Language, Placed, TailItem, Window
 from app.core.parts import BLOCK_IDS, CallIds, as_chat, mapped_name, message_blocks, spoken
 from app.core.window.head import MapLine, contents_of, map_lines
@@ -29,6 +29,7 @@ OPAQUE = frozenset({"reasoning"})
 """Parts that windows keep for the API of Responses that they came from."""
 OPENING = "…"
 """Precedes an assistant's message that would begin the list, which Anthropic's API rejects."""
+_PARTS, _CARRIED = '"content":[', f'"{CARRIED}":'
 _TO_CONVERT = re.compile(r'"content":\[|"content":""|"is_error":|"name":"[^"]*[^\w"-]')
 """What is in a message that Chat Completions may not take as it is, or not at all."""
 
@@ -53,8 +54,8 @@ class Printed:
     """The messages and the commas between them, as they were added."""
     count: int = 0
     archive_ids: tuple[str, ...] = ()
-    has_parts: bool = False
-    """Whether the content of a message is a list of parts."""
+    is_plain: bool = True
+    """Whether its messages are texts: none has parts, or what an answer carried."""
 
     @staticmethod
     def begin(form: Format, system: str, tools: str, head: str) -> Printed:
@@ -88,12 +89,12 @@ class Printed:
             text = b"," + text if texts else text
             texts = (*texts, text)
             read.update(text)
-        has_parts = self.has_parts or self.begun[0] == "anthropic"
+        is_plain = self.is_plain and self.begun[0] == "openai"
         for one in placed:
             refs = (*refs, *one.archive_ids) if one.archive_ids else refs
-            has_parts = has_parts or '"content":[' in one.text
+            is_plain = is_plain and _PARTS not in one.text and _CARRIED not in one.text
         count, placed = self.count + len(messages), (*self.placed, *placed)
-        return Printed(self.begun, ids or self.ids, read, placed, texts, count, refs, has_parts)
+        return Printed(self.begun, ids or self.ids, read, placed, texts, count, refs, is_plain)
 
 
 class Rendered(NamedTuple):

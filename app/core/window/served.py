@@ -250,13 +250,9 @@ def read_tail(text: str) -> tuple[TailItem, ...]:
 
 
 def laid_out(
-    frame: ServedFrame,
-    served: Served,
-    head: Head,
-    items: Sequence[Item],
-    tail: Sequence[TailItem],
+    frame: ServedFrame, served: Served, head: Head, items: Sequence[Item], tail: Sequence[TailItem],
     recalled: str | None,
-) -> Window:
+) -> Window:  # fmt: skip
     """Return the window of a record. ``items``: the rows of its zones, up to its last message. ``recalled``: what was
     recalled by itself.
     """

@@ -179,15 +179,9 @@ def _laid_out(frame: ServedFrame, served: Served, items: Sequence[Item], texts: 
 
 
 def _rendered(
-    runtime: Runtime,
-    conversation: Conversation,
-    frame: ServedFrame,
-    served: Served,
-    shown: Window,
-    results: Sequence[fresh.FreshResult],
-    items: Sequence[Item],
-    texts: Mapping[str, str],
-) -> Context:
+    runtime: Runtime, conversation: Conversation, frame: ServedFrame, served: Served, shown: Window,
+    results: Sequence[fresh.FreshResult], items: Sequence[Item], texts: Mapping[str, str],
+) -> Context:  # fmt: skip
     language: Language = frame.language
     erased = wording.ERASED.say(language)
     shown = replace(fresh.with_fresh(shown, results), ledger=shown.ledger, warnings=shown.warnings)

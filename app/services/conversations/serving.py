@@ -59,13 +59,9 @@ _logger = logging.getLogger(__name__)
 
 
 def note(
-    runtime: Runtime,
-    tenant: UUID,
-    request: ContextRequest,
-    shown: KeptWindow,
-    found: Context,
+    runtime: Runtime, tenant: UUID, request: ContextRequest, shown: KeptWindow, found: Context,
     gathered: Gathered | None = None,
-) -> tuple[Recorded | None, Beside | None]:
+) -> tuple[Recorded | None, Beside | None]:  # fmt: skip
     """Note a window that is being served, unless it shows what is one member's own: all of a space can read the record.
     Return also the texts beside its messages.
 
