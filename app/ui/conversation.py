@@ -17,7 +17,6 @@ from app.core.conversation import Conversation
 from app.core.model import INTEGER_MAX, Context, Format
 from app.core.window.budget import BUDGET_MAX
 from app.core.window.render import origins
-from app.core.window.topics import Topic
 from app.postgres.transactions import ReadTx
 from app.queue import table
 from app.runtime import Runtime
@@ -234,12 +233,9 @@ def _common(own: Made, tried: Made | None) -> int | None:
     """Count the leading messages that both windows share, byte for byte; None if they cannot be compared."""
     if tried is None or own.answer is None or tried.answer is None or own.answer["format"] != tried.answer["format"]:
         return None
-    pairs = zip(own.answer["messages"], tried.answer["messages"], strict=False)
-    return next((i for i, (a, b) in enumerate(pairs) if a != b), min(_count(own), _count(tried)))
-
-
-def _count(made: Made) -> int:
-    return len(made.answer["messages"]) if made.answer else 0
+    ours, theirs = own.answer["messages"], tried.answer["messages"]
+    pairs = zip(ours, theirs, strict=False)
+    return next((i for i, (a, b) in enumerate(pairs) if a != b), min(len(ours), len(theirs)))
 
 
 async def _pages(
@@ -265,10 +261,11 @@ async def _archives(_: Runtime, tx: ReadTx, conversation: Conversation, cursor: 
 
 
 async def _memory(runtime: Runtime, tx: ReadTx, conversation: Conversation) -> dict[str, Any]:
+    topics = await page_index.topics(tx, conversation.id)
     return {
         "notes": [noting.view(row) for row in await kept.of_conversation(tx, conversation.id)],
         "summary": await inspect.summary_view(runtime, tx, conversation),
-        "topics": await _topics(tx, conversation),
+        "topics": sorted(topics, key=lambda topic: (-topic.mentions, -topic.last_page, topic.name))[:TOPICS_SHOWN],
     }
 
 
@@ -296,8 +293,3 @@ async def _work(runtime: Runtime, tx: ReadTx, conversation: Conversation) -> dic
 
 async def some_pages(tx: ReadTx, conversation: Conversation, numbers: Sequence[int]) -> list[dict[str, Any]]:
     return await inspect.page_items(tx, conversation.id, await messages.pages(tx, conversation.id, some=numbers))
-
-
-async def _topics(tx: ReadTx, conversation: Conversation) -> list[Topic]:
-    topics = await page_index.topics(tx, conversation.id)
-    return sorted(topics, key=lambda topic: (-topic.mentions, -topic.last_page, topic.name))[:TOPICS_SHOWN]

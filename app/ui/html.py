@@ -164,7 +164,8 @@ class HtmlRoute(APIRoute):
             try:
                 response = await inner(request)
             except errors.Unauthorized:
-                response = RedirectResponse(addresses(request)("sign-in", next=_here(request)), 303)
+                here = request.url.path + (f"?{request.url.query}" if request.url.query else "")
+                response = RedirectResponse(addresses(request)("sign-in", next=here), 303)
             except errors.QuireError as error:
                 response = await _failed(request, error)
             except RequestValidationError:
@@ -174,10 +175,6 @@ class HtmlRoute(APIRoute):
             return response
 
         return handler
-
-
-def _here(request: Request) -> str:
-    return request.url.path + (f"?{request.url.query}" if request.url.query else "")
 
 
 async def _failed(request: Request, error: errors.QuireError) -> Response:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from starlette.requests import Request
@@ -10,14 +11,15 @@ from app.core.model import Language
 
 COOKIE: Final = "quire_ui_language"
 LONGEST_HEADER = 500
+LANGUAGES: Final[Mapping[str, Language]] = {"zh": "zh", "en": "en"}
 
 
 def asked(request: Request) -> Language | None:
-    return _known(request.query_params.get("lang", ""))
+    return LANGUAGES.get(request.query_params.get("lang", "").lower())
 
 
 def language(request: Request) -> Language:
-    chosen = asked(request) or _known(request.cookies.get(COOKIE, ""))
+    chosen = asked(request) or LANGUAGES.get(request.cookies.get(COOKIE, "").lower())
     return chosen or preferred(request.headers.get("accept-language", ""))
 
 
@@ -26,21 +28,11 @@ def preferred(header: str) -> Language:
     best: tuple[float, Language] = (0.0, "en")
     for part in header[:LONGEST_HEADER].split(","):
         tag, _, parameter = part.strip().partition(";")
-        candidate = _known(tag.strip().partition("-")[0])
+        candidate = LANGUAGES.get(tag.strip().partition("-")[0].lower())
         weight = _weight(parameter)
         if candidate and weight > best[0]:
             best = (weight, candidate)
     return best[1]
-
-
-def _known(tag: str) -> Language | None:
-    match tag.lower():
-        case "zh":
-            return "zh"
-        case "en":
-            return "en"
-        case _:
-            return None
 
 
 def _weight(parameter: str) -> float:

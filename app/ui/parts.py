@@ -79,15 +79,14 @@ def window_messages(answer: Mapping[str, Any], origins: Sequence[Origin], system
     return shown_messages
 
 
-def _shown(message: Mapping[str, Any], zone: str, **more: Any) -> ShownParts:
-    parts = message_parts(message)
+def _shown(message: Mapping[str, Any], zone: str, longest: int = CHARACTERS_MAX, **more: Any) -> ShownParts:
+    parts = message_parts(message, longest)
     return ShownParts(message["role"], zone, parts, _line(parts), _hidden(parts), **more)
 
 
 def stored_message(view: Mapping[str, Any]) -> ShownParts:
-    parts = message_parts(view, longest=WHOLE_MAX)
-    return ShownParts(
-        view["role"], "stored", parts, _line(parts), _hidden(parts),
+    return _shown(
+        view, "stored", WHOLE_MAX,
         tokens=view["tokens"], seqs=(view["seq"],), pages=(view["page"],),
         archive_ids=(view["archive_id"],) if view["archive_id"] else (),
     )  # fmt: skip

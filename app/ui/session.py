@@ -23,6 +23,7 @@ from app.postgres.sight import narrow
 from app.runtime import Runtime
 from app.services import keys, limits
 from app.services.keys import Knock
+from app.ui.html import addresses
 
 COOKIE: Final = "quire_ui_key"
 _KEY = re.compile(r"[!#-+\--:<-\[\]-~]{1,3500}")
@@ -87,16 +88,12 @@ Viewing = Annotated[Viewer, Depends(_viewer)]
 def remember(response: Response, request: Request, key: str) -> None:
     """Keep a key for the browser's session."""
     response.set_cookie(
-        COOKIE, key, path=_path(request), httponly=True, samesite="strict", secure=request.url.scheme == "https"
+        COOKIE, key, path=addresses(request)(), httponly=True, samesite="strict", secure=request.url.scheme == "https"
     )
 
 
 def forget(response: Response, request: Request) -> None:
-    response.delete_cookie(COOKIE, path=_path(request), httponly=True, samesite="strict")
-
-
-def _path(request: Request) -> str:
-    return f"{request.scope.get('root_path', '')}/ui"
+    response.delete_cookie(COOKIE, path=addresses(request)(), httponly=True, samesite="strict")
 
 
 def check_own_user(viewer: Viewer, user_id: str | None) -> None:
