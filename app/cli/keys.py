@@ -36,10 +36,10 @@ def keys() -> None:
 @click.option(
     "--scope", "scopes", multiple=True, default=("read", "write"), show_default=True, type=click.Choice(SCOPES)
 )
-@click.option("--user", default=None, help="The only user it can see; all users if left out.")
-@click.option("--space", default=None, help="The only space it can see, as a member that writes.")
+@click.option("--user", "user_id", default=None, help="The only user it can see; all users if left out.")
+@click.option("--space", "space_id", default=None, help="The only space it can see, as a member that writes.")
 @click.option("--days", type=click.IntRange(1, 36_500), default=None, help="Days until it expires; never if left out.")
-@click.option("--requests-per-minute", "per_minute", type=click.IntRange(0, LIMIT_MAX), help="0: unlimited.")
+@click.option("--requests-per-minute", type=click.IntRange(0, LIMIT_MAX), help="0: unlimited.")
 @OfTenant
 def create_key(tenant: str | None, days: int | None, **given: Any) -> None:
     """Make a key and print it. It cannot be shown again.
@@ -49,17 +49,7 @@ def create_key(tenant: str | None, days: int | None, **given: Any) -> None:
     until = datetime.now(UTC) + timedelta(days=days) if days else None
 
     async def work(database: Database) -> None:
-        body = parse_model(
-            KeyBody,
-            {
-                "name": given["name"],
-                "scopes": list(given["scopes"]),
-                "user_id": given["user"],
-                "space_id": given["space"],
-                "expires_at": until,
-                "requests_per_minute": given["per_minute"],
-            },
-        )
+        body = parse_model(KeyBody, {**given, "scopes": list(given["scopes"]), "expires_at": until})
         caller = Caller(await tenant_of(database, tenant))
         first = not await is_keyed(database)
         async with database.begin(caller.tenant) as tx:

@@ -12,7 +12,8 @@ import stat
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 from uuid import UUID
@@ -106,41 +107,29 @@ async def current_embeddings(database: Database, tenant: UUID = DEFAULT_TENANT) 
 
 async def ask_chat(model: Chat) -> DoctorQuestion:
     """Send a short prompt to the chat model; costs a few dozen tokens."""
-
-    async def ask() -> int:
-        await model.complete([{"role": "user", "content": "Say ok."}], max_tokens=16)
-        return 0
-
-    return await _asked(model.model, ask)
+    return await _asked(model.model, model.complete([{"role": "user", "content": "Say ok."}], max_tokens=16))
 
 
 async def ask_embedder(model: Embedder) -> DoctorQuestion:
-    async def ask() -> int:
-        vector = await model.embed_query("Is anybody there?")
-        return model.dimensions or len(vector)
-
-    return await _asked(model.model, ask)
+    asked = await _asked(model.model, model.embed_query("Is anybody there?"))
+    return replace(asked, dimensions=model.dimensions)  # known at the latest from its first answer
 
 
 async def ask_reranker(model: Reranker) -> DoctorQuestion:
-    async def ask() -> int:
-        await model.rank("Is anybody there?", ["Yes.", "No."])
-        return 0
-
-    return await _asked(model.model, ask)
+    return await _asked(model.model, model.rank("Is anybody there?", ["Yes.", "No."]))
 
 
-async def _asked(name: str, ask: Callable[[], Awaitable[int]]) -> DoctorQuestion:
+async def _asked(name: str, asking: Awaitable[object]) -> DoctorQuestion:
     begun = time.monotonic()
     try:
         async with asyncio.timeout(PROVIDER_SECONDS):
-            dimensions = await ask()
+            await asking
     except TimeoutError:
         return DoctorQuestion(name, error=f"no answer within {PROVIDER_SECONDS:.0f} s")
     except ProviderError as error:
         said = f'{error}; it says: "{error.sentence}"' if error.sentence else str(error)
         return DoctorQuestion(name, error=said, is_refusal=isinstance(error, RefusedCaller | RefusedInput))
-    return DoctorQuestion(name, time.monotonic() - begun, dimensions)
+    return DoctorQuestion(name, time.monotonic() - begun)
 
 
 # --- This machine -----------------------------------------------------------------------------------
