@@ -1,7 +1,6 @@
 """Responses whose bodies are JSON text already."""
 
 from collections.abc import Mapping, Sequence
-from functools import partial
 from types import GenericAlias
 from typing import Any
 
@@ -35,6 +34,6 @@ def page_of(items: Sequence[Mapping[str, Any]], limit: int, place: str) -> Respo
     return json_value({"items": items[:limit], "next_cursor": more})
 
 
-async def long_json_value(body: object, *, status: int = 200) -> Response:
+async def long_json_value(body: object) -> Response:
     """Return a JSON response, serialised in a thread because it may be megabytes."""
-    return await anyio.to_thread.run_sync(partial(json_value, body, status=status))
+    return await anyio.to_thread.run_sync(json_value, body)

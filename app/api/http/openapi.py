@@ -89,17 +89,14 @@ def _document(app: FastAPI, routers: Sequence[APIRouter]) -> dict[str, Any]:
     for path, operations in document["paths"].items():
         for method, operation in operations.items():
             if "description" in operation:
-                operation["summary"] = _first_sentence(operation["description"])
+                first_sentence = re.split(r"\.(?:\s|$)", operation["description"], maxsplit=1)[0]
+                operation["summary"] = first_sentence.replace("\n", " ")
             _answer_with_problems(operation["responses"], path)
             _add_examples(operation)
             operation["operationId"] = declared[path, method].name  # a good name of a method in generated clients
             if (scope := _scope(declared[path, method])) is not None:
                 operation["security"] = [{"bearer": [scope]}, {"header": [scope]}, {}]
     return document
-
-
-def _first_sentence(description: str) -> str:
-    return re.split(r"\.(?:\s|$)", description, maxsplit=1)[0].replace("\n", " ")
 
 
 def _routes(routers: Sequence[APIRouter]) -> list[APIRoute]:
