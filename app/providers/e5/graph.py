@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from app.providers.e5.onnx import CONTRIB, Graph
-from app.providers.e5.weights import Floats, Weights
+from app.providers.e5.weights import Floats, Weights, unpack
 
 MAGNITUDE_MAX = 63
 
@@ -63,7 +63,7 @@ def _normalised(graph: Graph, weights: Weights, name: str, value: str) -> str:
 
 def _linear(graph: Graph, weights: Weights, name: str, value: str, tensors: tuple[str, ...], width: int) -> str:
     """Add a linear layer for `tensors` stacked vertically: several matrices with the same input."""
-    matrix = np.concatenate([weights.quantised(f"{tensor}.w", width).matrix() for tensor in tensors])
+    matrix = np.concatenate([unpack(weights.blocks(f"{tensor}.w", width)) for tensor in tensors])
     biases: Floats = np.concatenate([weights.vector(f"{tensor}.b") for tensor in tensors])
     scales: Floats = np.abs(matrix).max(axis=1) / MAGNITUDE_MAX
     rounded = np.rint(matrix / scales[:, None]).astype(np.int8)

@@ -52,7 +52,7 @@ class Model:
 
     def _vector(self, text: str) -> list[float]:
         pieces = [self._start, *self._tokenizer.pieces(text, self.PIECES_MAX - 2), self._end]
-        embedded = unpack(self._words[pieces]).matrix() + self._places[: len(pieces)]
+        embedded = unpack(self._words[pieces]) + self._places[: len(pieces)]
         (meanings,) = self._session.run(None, {INPUT: embedded[None]})[0]
         mean = meanings.mean(axis=0)
         vector: list[float] = (mean / np.linalg.norm(mean)).tolist()

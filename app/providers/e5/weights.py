@@ -29,7 +29,6 @@ ZERO = 8
 """The stored value of a weight of zero."""
 
 Floats = NDArray[np.float32]
-Bytes = NDArray[np.uint8]
 
 _MAGIC = b"E5S1"
 _VERSION = 1
@@ -65,20 +64,6 @@ class Vocabulary:
     """Normalised forms of single characters, by code point."""
 
 
-@dataclass(frozen=True, slots=True)
-class Quantised:
-    """A matrix with 4 bits a weight."""
-
-    values: Bytes
-    """A row of blocks for each row of the matrix, each block BLOCK weights of 0 to 15, ZERO above their value."""
-    scales: Floats
-    """One for each block."""
-
-    def matrix(self) -> Floats:
-        weights = (self.values.astype(np.float32) - ZERO) * self.scales[..., None]
-        return weights.reshape(len(self.values), -1)
-
-
 class Weights:
     """An open file of weights. Its pages are the system's, read when they are touched."""
 
@@ -100,18 +85,17 @@ class Weights:
         offset, count = self._tensors[name]
         return np.frombuffer(self._data, "<f4", count, offset)
 
-    def quantised(self, name: str, width: int) -> Quantised:
-        return unpack(self.blocks(name, width))
-
     def blocks(self, name: str, width: int) -> NDArray[np.void]:
         """Return the blocks of a matrix as they lie in the file, a row for each of its rows: for `unpack`."""
         offset, count = self._tensors[name]
         return np.frombuffer(self._data, _QUANTISED, count // BLOCK, offset).reshape(-1, width // BLOCK)
 
 
-def unpack(blocks: NDArray[np.void]) -> Quantised:
-    halves = blocks["halves"]
-    return Quantised(np.concatenate([halves & 15, halves >> 4], axis=-1), blocks["scale"].astype(np.float32))
+def unpack(blocks: NDArray[np.void]) -> Floats:
+    """Return the rows of a matrix from their blocks."""
+    halves, scales = blocks["halves"], blocks["scale"].astype(np.float32)
+    values = np.concatenate([halves & 15, halves >> 4], axis=-1).astype(np.float32) - ZERO
+    return (values * scales[..., None]).reshape(len(blocks), -1)
 
 
 def open_weights(path: Path) -> Weights:
