@@ -161,8 +161,7 @@ async def _take(job: _Import, number: int, value: Any) -> None:
         case EndLine():
             await _flush(job)
             _in(job, line.conversation_id)
-            await _end(job)
-            job.into = None
+            await _finish(job)
         case MemoryLine() | ArchiveLine() | ReceiptLine():
             await _flush(job)
             await _beside(job, line)
