@@ -12,7 +12,7 @@ from app.core.search.days import day_of
 from app.core.times import local
 from app.core.window.excerpts import Excerpt, cut, rooms
 from app.core.window.replies import Covered, wording_of
-from app.jobs.policy import fault_of_all, refuses_most
+from app.jobs.policy import fault_of_all
 from app.providers import Chat, RefusedInput, Reply, UnusableReply
 from app.queue.table import Claimed
 from app.runtime import Runtime
@@ -88,13 +88,10 @@ async def ask(runtime: Runtime, claimed: Claimed, request: Sequence[Mapping[str,
         return await asking.ask(runtime, claimed.tenant, claimed.kind, request, **about)
     except RefusedInput as refusal:
         harmless = [m if m["role"] == "system" else {**m, "content": HARMLESS_REQUEST} for m in request]
-        takes = True
         try:
             await asking.ask(runtime, claimed.tenant, claimed.kind, harmless, **about)
         except RefusedInput:
-            takes = False
-        except UnusableReply:
-            takes = True  # an answer all the same
-        if refuses_most(1, 0, takes_harmless=takes):
             raise fault_of_all(refusal) from None
+        except UnusableReply:
+            pass  # an answer all the same
         raise

@@ -178,17 +178,9 @@ async def _texts(tx: ReadTx, rows: Sequence[WaitingMemory]) -> tuple[list[Histor
     passages = await archives.passages(tx, wanted)
     nul = await embeddings.nul_offsets(tx, list({row.whole for row in rows if row.has_nul}))
     size = sum(len(row.body) for row in told)
-    return told, await run_in_thread_if_large(size, _texts_of, rows, told, passages, nul)
-
-
-def _texts_of(
-    rows: Sequence[WaitingMemory],
-    told: Sequence[HistoryMessage],
-    passages: dict[tuple[UUID, int], tuple[str, str]],
-    nul: dict[UUID, Sequence[int]],
-) -> list[str]:
     said = {row.place: row for row in told}
-    return [_text(row, said, passages, nul) for row in rows]
+    texts = await run_in_thread_if_large(size, lambda: [_text(row, said, passages, nul) for row in rows])
+    return told, texts
 
 
 def _text(

@@ -24,7 +24,7 @@ _STEP = re.compile(r'[{}\[\]]|"(?:[^"\\]|\\.)*+(?:"|\\?\Z)', re.DOTALL)
 """A bracket, or a whole string, whose brackets do not count."""
 
 
-def object_of(text: str, *, depth_max: int = DEPTH_MAX) -> dict[str, Any]:
+def object_of(text: str) -> dict[str, Any]:
     """Return the one JSON object of a text. NUL and lone surrogates in it are replaced, for no database takes them.
 
     Raises UnusableReply with words that may be sent back to the model: they quote nothing of its answer but
@@ -38,22 +38,22 @@ def object_of(text: str, *, depth_max: int = DEPTH_MAX) -> dict[str, Any]:
             raise UnusableReply("the answer is a list; it must be one JSON object")
         if result is not None:
             raise UnusableReply("the answer has more than one JSON object")
-        at = _end(text, start.start(), depth_max)
+        at = _end(text, start.start())
         result = _parse(text[start.start() : at])
     if result is None:
         raise UnusableReply("the answer has no JSON object")
     return result
 
 
-def _end(text: str, start: int, depth_max: int) -> int:
+def _end(text: str, start: int) -> int:
     depth = 0
     for step in _STEP.finditer(text, start):
         if step[0] in "{[":
             depth += 1
         elif step[0] in "}]":
             depth -= 1
-        if depth > depth_max:
-            raise UnusableReply(f"the JSON is nested deeper than {depth_max} levels")
+        if depth > DEPTH_MAX:
+            raise UnusableReply(f"the JSON is nested deeper than {DEPTH_MAX} levels")
         if depth == 0:
             return step.end()
     raise UnusableReply("the JSON is cut off: a bracket or a string is not closed")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from typing import Any, TypeGuard, assert_never
+from typing import Any, assert_never
 
 from app.core import wording
 from app.core.canonical import dumps
@@ -120,12 +120,8 @@ def _texts(value: Any) -> list[str] | None:
         return [value] if value.strip() else []
     if not isinstance(value, list):
         return None
-    texts = [_text(item) for item in value]
-    return [text for text in texts if text] if _all_texts(texts) else None
-
-
-def _all_texts(texts: list[str | None]) -> TypeGuard[list[str]]:
-    return None not in texts
+    texts = [text for item in value if (text := _text(item)) is not None]
+    return texts if len(texts) == len(value) else None
 
 
 def _checked_text(argument: Argument, text: str, language: Language) -> str:

@@ -70,7 +70,8 @@ async def pass_on(runtime: Runtime, upstream: Upstream, passing: Passing) -> Raw
     stored: asyncio.Task[ProxyTurn | None] | None = None
     body = passing.body
     if passing.request is not None:
-        stored = _beside(runtime, passing.request)
+        stored = asyncio.create_task(_asked(runtime, passing.request))
+        runtime.turns.hold(stored)
         if passing.request.recall == "auto":
             body = await _with_recalled(runtime, passing, passing.request, stored)
     passed = _Passed(runtime, upstream, passing.request, stored, body)
@@ -86,12 +87,6 @@ async def pass_on(runtime: Runtime, upstream: Upstream, passing: Passing) -> Raw
         raise
     passed.watch.begun()
     return answer if stored is None else replace(answer, parts=passed.read_along(answer))
-
-
-def _beside(runtime: Runtime, request: ProxyRequest) -> asyncio.Task[ProxyTurn | None]:
-    task = asyncio.create_task(_asked(runtime, request))
-    runtime.turns.hold(task)
-    return task
 
 
 async def _asked(runtime: Runtime, request: ProxyRequest) -> ProxyTurn | None:
