@@ -90,7 +90,7 @@ async def hear_agent(request: Request, caller: Writer, agent: str) -> Response:
     if known is None:
         raise errors.NotFound(f"There are hooks of {', '.join(FORMATS)}.")
     runtime = runtime_of(request)
-    value = await read_json(request, max_bytes=runtime.defaults.limits.body_bytes)
+    value = await read_json(request)
     session = FORMATS[known].session
     parse_model(CursorHookBody if known == "cursor" else HookBody, value)
     event = Event(known, value[session], value["hook_event_name"], value)

@@ -14,7 +14,7 @@ from starlette.responses import Response
 from app import errors
 from app.api.http import cursors, links
 from app.api.http.answers import json_text, json_value, list_of, page_of
-from app.api.http.body import Part, json_body, parse_model, read_json, unstorable
+from app.api.http.body import Part, json_body, read_model, unstorable
 from app.api.http.callers import READS, Reader
 from app.api.http.fast_routes import every_turn, parameters, read_query
 from app.api.http.path_ids import check_id
@@ -280,9 +280,7 @@ async def search_memories(request: Request, caller: Reader) -> Response:
     does not answer, semantic and hybrid searches answer by keyword, as `mode` and `warnings` say. If a reranker is
     configured, it decides the order of the first 50.
     """
-    runtime = runtime_of(request)
-    value = await read_json(request, max_bytes=runtime.defaults.limits.body_bytes)
-    return await _search(runtime, caller, parse_model(schemas.SearchBody, value), "body")
+    return await _search(runtime_of(request), caller, await read_model(request, schemas.SearchBody), "body")
 
 
 @router.get(
@@ -337,8 +335,7 @@ async def grep_memories(request: Request, runtime: Wired, caller: Reader) -> Res
     Takes at most about two seconds: `is_complete` is false if the oldest messages were not read by then, or if more
     than 2,000 messages had to be. Memories stored with `POST /memories` are found by search only.
     """
-    value = await read_json(request, max_bytes=runtime.defaults.limits.body_bytes)
-    body = parse_model(schemas.GrepBody, value)
+    body = await read_model(request, schemas.GrepBody)
     user_id = _user(caller, body.user_id, body.conversation_id)
     since, until = _times(body, "body")
     try:
@@ -374,10 +371,9 @@ def _times(body: schemas.SearchBody | schemas.GrepBody, part: Part) -> tuple[dat
     dependencies=[READS],
     openapi_extra=json_body(schemas.KeywordsBody, {"text": "Which tea did I order from Hangzhou last spring?"}),
 )
-async def extract_keywords(request: Request, runtime: Wired) -> Response:
+async def extract_keywords(request: Request) -> Response:
     """Extract search keywords from a text."""
-    value = await read_json(request, max_bytes=runtime.defaults.limits.body_bytes)
-    body = parse_model(schemas.KeywordsBody, value)
+    body = await read_model(request, schemas.KeywordsBody)
     found = await keywords_of(body.text, body.context, body.limit)
     return json_value({"keywords": [one.keyword for one in found], "weighted": [one.value() for one in found]})
 
@@ -392,8 +388,7 @@ async def recall(request: Request, runtime: Wired, caller: Reader) -> Response:
 
     It takes as long as its LLM calls. Without an LLM, a fixed policy searches and answers in the same form.
     """
-    value = await read_json(request, max_bytes=runtime.defaults.limits.body_bytes)
-    body = parse_model(schemas.RecallBody, value)
+    body = await read_model(request, schemas.RecallBody)
     user_id = _user(caller, body.user_id, body.conversation_id)
     recall_request = RecallRequest(
         body.query, user_id, body.conversation_id, body.max_iterations, caller.sensitive, narrowing_of(body, "body")

@@ -13,7 +13,7 @@ from starlette.responses import Response
 from app import errors
 from app.api.http import cursors, links
 from app.api.http.answers import json_text, list_of, long_json_value
-from app.api.http.body import is_large, json_body, parse_model, read_json, require_storable, work_on
+from app.api.http.body import is_large, json_body, parse_model, read_json, read_model, require_storable, work_on
 from app.api.http.callers import IDEMPOTENCY_KEY, RECEIPT, Reader, Writer
 from app.api.http.document import DOCUMENT
 from app.api.http.fast_routes import every_turn, idempotency_key, parameters, read_query
@@ -81,7 +81,7 @@ async def append_messages(request: Request, caller: Writer) -> Response:
     """
     runtime, conversation_id = runtime_of(request), path_id(request)
     query = read_query(request, AppendQuery)
-    value = await read_json(request, max_bytes=runtime.defaults.limits.body_bytes)
+    value = await read_json(request)
     body = parse_model(schemas.AppendBody, value)
     if body.user_id is not None:
         check_id(body.user_id, ["body", "user_id"])
@@ -126,7 +126,7 @@ async def sync_messages(request: Request, caller: Writer) -> Response:
     """
     runtime, conversation_id = runtime_of(request), path_id(request)
     query = read_query(request, AppendQuery)
-    value = await read_json(request, max_bytes=runtime.defaults.limits.body_bytes)
+    value = await read_json(request)
     body = parse_model(schemas.SyncBody, value)
     if body.user_id is not None:
         check_id(body.user_id, ["body", "user_id"])
@@ -306,8 +306,7 @@ async def get_context(request: Request, caller: Reader) -> Response:
 async def post_context(request: Request, caller: Reader) -> Response:
     """Get the context window with your own system prompt or tools."""
     runtime, conversation_id = runtime_of(request), path_id(request)
-    value = await read_json(request, max_bytes=runtime.defaults.limits.body_bytes)
-    body = parse_model(windows.ContextBody, value)
+    body = await read_model(request, windows.ContextBody)
     require_storable("body", system=body.system)
     window_request = ContextRequest(
         budget=body.budget, model=body.model, query=body.query, recall_max_tokens=body.recall_max_tokens,

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Query
 from starlette.responses import Response
 
 from app.api.http.answers import json_text, json_value
-from app.api.http.body import is_media_type, json_body, parse_model, read_json, read_text
+from app.api.http.body import is_media_type, json_body, read_model, read_text
 from app.api.http.callers import READS
 from app.api.http.document import DOCUMENT
 from app.api.http.path_ids import ConversationId
@@ -80,11 +80,10 @@ async def run_attp(write: WriteByReader, conversation_id: ConversationId) -> Res
     a process that reaches only the recall tools. Errors in the document or the code set `is_error`, and `content`
     says how to fix them.
     """
-    most = write.runtime.defaults.limits.body_bytes
     if is_media_type(write.request, "application/toml", "text/plain"):
-        document = await read_text(write.request, max_bytes=most)
+        document = await read_text(write.request)
     else:
-        document = parse_model(schemas.AttpBody, await read_json(write.request, max_bytes=most)).document
+        document = (await read_model(write.request, schemas.AttpBody)).document
     idempotency = await write.idempotency(document)
     return json_text(await attp.run_once(write.runtime, write.caller, conversation_id, document, idempotency))
 

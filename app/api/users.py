@@ -124,12 +124,11 @@ async def import_data(request: Request, runtime: Wired, caller: Writer) -> Respo
     Repeating an import changes nothing: existing items count as `matched`. An invalid line (422), or one that
     contradicts what is stored (409), is named in the error; the lines before it stay.
     """
-    limit = runtime.defaults.limits.body_bytes
     if is_media_type(request, "application/json"):
-        lines = _items(await read_json(request, max_bytes=limit))
+        lines = _items(await read_json(request))
     elif is_media_type(request, NDJSON, "application/jsonl"):
         require_utf8(request.headers)
-        lines = _lines(request, runtime.masks, limit)
+        lines = _lines(request, runtime.masks, runtime.defaults.limits.body_bytes)
     else:
         raise errors.UnsupportedMediaType(f"The Content-Type must be {NDJSON} or application/json.")
 

@@ -147,12 +147,14 @@ def test_types_are_not_coerced() -> None:
 def url() -> Iterator[str]:
     """A small app around the reader, served for real."""
     app = FastAPI()
-    app.state.runtime = SimpleNamespace(masks=Masks())
+    app.state.runtime = SimpleNamespace(
+        masks=Masks(), defaults=SimpleNamespace(limits=SimpleNamespace(body_bytes=BODY_MAX_BYTES))
+    )
     problem.install(app, ())
 
     @app.post("/notes", openapi_extra=body.json_body(Remark, {"text": "hi"}))
     async def make_note(request: Request) -> Response:
-        value = await body.read_json(request, max_bytes=BODY_MAX_BYTES)
+        value = await body.read_json(request)
         body.parse_model(Remark, value)
         return Response(dumps(value), media_type="application/json")
 

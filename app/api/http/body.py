@@ -44,7 +44,12 @@ NAMES = ("user_id", "conversation_id", "space_id")
 """Members of a body that say whose data a request is about."""
 
 
-async def read_json(request: Request, *, max_bytes: int) -> Any:
+async def read_model(request: Request, model: type[T]) -> T:
+    """Read the body as a model. Raises what ``read_json`` and ``parse_model`` raise."""
+    return parse_model(model, await read_json(request))
+
+
+async def read_json(request: Request) -> Any:
     """Read the body as JSON, with what is not to be stored masked. Large bodies are parsed in a thread; ``is_large``
     tells afterwards.
 
@@ -52,7 +57,7 @@ async def read_json(request: Request, *, max_bytes: int) -> Any:
     passed), BadRequest (not JSON) or Invalid (JSON that cannot be returned unchanged).
     """
     _require_json(request.headers)
-    body = await read_bytes(request, max_bytes)
+    body = await read_bytes(request)
     request.state.body_is_large = len(body) > INLINE_BYTES
     masks = runtime_of(request).masks
     value = await work_on(request, lambda: masks.value(parse(body)))
@@ -73,9 +78,12 @@ def is_media_type(request: Request, *media_types: str) -> bool:
     return request.headers.get("content-type", "").split(";")[0].strip().lower() in media_types
 
 
-async def read_text(request: Request, *, max_bytes: int) -> str:
+async def read_text(request: Request) -> str:
     """Return the body as text. Raises UnsupportedMediaType (not UTF-8), PayloadTooLarge or BadRequest."""
-    body = await read_bytes(request, max_bytes)
+    return _decoded(await read_bytes(request))
+
+
+def _decoded(body: bytes) -> str:
     try:
         return body.decode()
     except UnicodeDecodeError as error:
@@ -86,10 +94,7 @@ def parse(body: bytes) -> Any:
     """Parse one JSON value from its UTF-8 bytes; raises BadRequest or Invalid."""
     if body.startswith(b"\xef\xbb\xbf"):
         raise errors.BadRequest("The body must not begin with a byte order mark.")
-    try:
-        text = body.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise errors.BadRequest(f"The body is not valid UTF-8 at byte {error.start}.") from None
+    text = _decoded(body)
     _require_shallow(body)
     try:
         value = _decode(text)
@@ -187,9 +192,13 @@ def _require_json(headers: Mapping[str, str]) -> None:
         raise errors.UnsupportedMediaType("The Content-Type must be application/json.")
 
 
-async def read_bytes(request: Request, max_bytes: int) -> bytes:
-    """Return the body as it came. Raises UnsupportedMediaType (not UTF-8), PayloadTooLarge or BadRequest."""
+async def read_bytes(request: Request, max_bytes: int | None = None) -> bytes:
+    """Return the body as it came; ``max_bytes``: None for the limit of the settings.
+
+    Raises UnsupportedMediaType (not UTF-8), PayloadTooLarge or BadRequest.
+    """
     require_utf8(request.headers)
+    max_bytes = max_bytes or runtime_of(request).defaults.limits.body_bytes
     detail = f"The body is larger than {max_bytes} bytes."
     length = request.headers.get("content-length", "")
     if length.isdecimal() and int(length[:20]) > max_bytes:

@@ -30,7 +30,7 @@ class WriteRequest:
 
     async def body(self, model: type[Body]) -> Body:
         """Read the body. Raises what ``read_json`` and ``parse_model`` raise."""
-        self._sent = await read_json(self.request, max_bytes=self.runtime.defaults.limits.body_bytes)
+        self._sent = await read_json(self.request)
         return parse_model(model, self._sent)
 
     async def idempotency(self, sent: object = None) -> IdempotencyKey | None:

@@ -63,31 +63,6 @@ class ConversationCreate(ConversationChange):
     )
 
 
-class ConversationResponse(BaseModel):
-    """A conversation."""
-
-    id: str
-    user_id: str | None
-    space_id: str | None
-    parent: str | None
-    title: str | None
-    system: str | None
-    model: str | None
-    budget: int | None
-    token_percent: int = Field(description="what the model's API reported, in percent of what was expected")
-    settings: dict[str, Any]
-    metadata: dict[str, Any]
-    messages: int
-    pages: int
-    tokens: int
-    epoch: int
-    language: str | None
-    parent_id: str | None = Field(description="of a branch: the conversation that holds the last message they share")
-    forked_after: int | None = Field(description="the `seq` of that message")
-    created_at: datetime
-    updated_at: datetime
-
-
 class ConversationItem(BaseModel):
     """A conversation in a list."""
 
@@ -103,6 +78,19 @@ class ConversationItem(BaseModel):
     tokens: int
     created_at: datetime
     updated_at: datetime
+
+
+class ConversationResponse(ConversationItem):
+    """A conversation."""
+
+    parent: str | None
+    system: str | None
+    token_percent: int = Field(description="what the model's API reported, in percent of what was expected")
+    settings: dict[str, Any]
+    epoch: int
+    language: str | None
+    parent_id: str | None = Field(description="of a branch: the conversation that holds the last message they share")
+    forked_after: int | None = Field(description="the `seq` of that message")
 
 
 Certificates = Annotated[

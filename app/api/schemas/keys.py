@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
 from uuid import UUID
 
 from pydantic import BaseModel, Field
@@ -13,12 +12,16 @@ from app.api.http.times import Time
 from app.core.edge.caller import KeyScope
 from app.core.edge.limits import LIMIT_MAX
 
-PER_MINUTE: Any = Field(
-    None, ge=0, le=LIMIT_MAX, description="its own limit, over all processes; null: the deployment's, 0: unlimited"
-)
+
+class KeyLimitBody(RequestModel):
+    """A key's own limit."""
+
+    requests_per_minute: int | None = Field(
+        None, ge=0, le=LIMIT_MAX, description="its own limit, over all processes; null: the deployment's, 0: unlimited"
+    )
 
 
-class KeyBody(RequestModel):
+class KeyBody(KeyLimitBody):
     """A key to create."""
 
     name: str = Field(min_length=1, max_length=200, description="a name to recognise it by")
@@ -26,16 +29,9 @@ class KeyBody(RequestModel):
     user_id: str | None = Field(None, description="the only user that it can see; default: all users")
     space_id: str | None = Field(None, description="or the only space, of which it is a member that writes")
     expires_at: Time | None = Field(None, description="time from which it is invalid")
-    requests_per_minute: int | None = PER_MINUTE
     confirm_require_keys: bool = Field(
         False, description="true for the deployment's first key: from then on every request needs a key"
     )
-
-
-class KeyLimitBody(RequestModel):
-    """A key's own limit."""
-
-    requests_per_minute: int | None = PER_MINUTE
 
 
 class Key(BaseModel):

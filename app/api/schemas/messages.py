@@ -69,22 +69,14 @@ class Stored(BaseModel):
     content: Any
 
 
-class Message(BaseModel):
+class Message(Stored):
     """A message of the history, with every field it was sent with."""
 
-    id: UUID
-    client_id: str | None
-    seq: int
-    page: int
-    role: str
     author: Author
-    content: Any
     tool_calls: list[Any] | None
     tool_call_id: str | None
     name: str | None
-    tokens: int
     archived: bool
-    archive_id: UUID | None
     created_at: datetime
     said_at: datetime | None
     refused: bool = Field(description="the model's API refused it; once something follows, no window shows it")

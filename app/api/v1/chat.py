@@ -82,7 +82,7 @@ async def create_embeddings(request: Request, runtime: Wired) -> Response:
 
     An API of Messages embeds nothing, so Quire's model answers for it whatever `model` says. Nothing is stored.
     """
-    value = await read_json(request, max_bytes=runtime.defaults.limits.body_bytes)
+    value = await read_json(request)
     body = parse_model(schemas.EmbeddingsBody, value)
     upstream, embedder = runtime.upstreams.of(body.model or ""), runtime.embedder
     passes = upstream is not None and upstream.asked.dialect != "messages"

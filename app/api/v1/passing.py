@@ -68,7 +68,7 @@ async def body_or_answer(
     require_upstream(request)
     if is_passed_through(request):
         return await _passed_through(request, caller, wishes, form, stores=stores)
-    value = await read_json(request, max_bytes=runtime_of(request).defaults.limits.body_bytes)
+    value = await read_json(request)
     parse_model(form.schema, value)
     return value
 
@@ -78,7 +78,7 @@ async def _passed_through(request: Request, caller: Caller, wishes: Wishes, form
     runtime = runtime_of(request)
     wishes = await by_agent(request, caller, wishes)
     encoded = encoded_body(request)
-    body = await read_bytes(request, max_bytes=runtime.defaults.limits.body_bytes)
+    body = await read_bytes(request)
     packed = Packed(bytes(encoded.kept), encoded.coding) if encoded else None
     request.state.body_is_large = len(body) > INLINE_BYTES
     asked = await work_on(request, _understood, request, caller, wishes, body, form)
