@@ -346,41 +346,22 @@ def data_dir(folder: Folder, *, embedded: bool, is_root: bool) -> Check:
     return Check("data directory", "ok", f"{folder.path} {'is writable' if folder.exists else 'can be created'}.")
 
 
-Door = Literal["loopback", "keys", "no keys yet", "allowed", "open"]
-
-
-def door_of(*, is_loopback: bool, is_keyed: bool, requires_keys: bool, is_allowed: bool) -> Door:
-    """Return who has access at the listening address."""
+def door(host: str, *, is_loopback: bool, is_keyed: bool, requires_keys: bool, is_allowed: bool) -> Check:
+    """Check who has access at the listening address."""
     if is_keyed:
-        return "keys"
+        return Check("door", "ok", "Every caller needs an API key or a token.")
     if requires_keys:
-        return "no keys yet"
+        said = "Every caller needs an API key, and none exists yet."
+        return Check("door", "warn", said, "Create one with `quire keys create`.")
     if is_loopback:
-        return "loopback"
-    return "allowed" if is_allowed else "open"
-
-
-def door(found: Door, host: str) -> Check:
-    match found:
-        case "keys":
-            return Check("door", "ok", "Every caller needs an API key or a token.")
-        case "no keys yet":
-            said = "Every caller needs an API key, and none exists yet."
-            return Check("door", "warn", said, "Create one with `quire keys create`.")
-        case "loopback":
-            return Check(
-                "door", "ok", f"No keys: anyone on this machine has full access; other machines have none ({host})."
-            )
-        case "allowed":
-            said = f"No keys: anyone who reaches {host} has full access (QUIRE_ALLOW_UNAUTHENTICATED)."
-            return Check(
-                "door", "warn", said, "Make sure that a proxy in front authenticates callers, or create a key."
-            )
-        case "open":
-            said = f"Other machines can reach {host} and there are no keys: `quire serve` refuses to start."
-            return Check(
-                "door", "fail", said, "Run `quire keys create`, set QUIRE_REQUIRE_KEYS=true, or listen on 127.0.0.1."
-            )
+        said = f"No keys: anyone on this machine has full access; other machines have none ({host})."
+        return Check("door", "ok", said)
+    if is_allowed:
+        said = f"No keys: anyone who reaches {host} has full access (QUIRE_ALLOW_UNAUTHENTICATED)."
+        return Check("door", "warn", said, "Make sure that a proxy in front authenticates callers, or create a key.")
+    said = f"Other machines can reach {host} and there are no keys: `quire serve` refuses to start."
+    fix = "Run `quire keys create`, set QUIRE_REQUIRE_KEYS=true, or listen on 127.0.0.1."
+    return Check("door", "fail", said, fix)
 
 
 Port = Literal["free", "any", "quire", "other", "forbidden", "nowhere"]

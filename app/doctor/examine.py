@@ -151,13 +151,14 @@ async def _ask_schema(
     """
 
     def door(is_keyed: bool) -> list[Check]:
-        found = checks.door_of(
+        found = checks.door(
+            settings.quire_host,
             is_loopback=is_loopback,
             is_keyed=is_keyed or identity_provider(settings).issuer is not None,
             requires_keys=access(settings).requires_keys,
             is_allowed=access(settings).allows_unauthenticated,
         )
-        return [checks.door(found, settings.quire_host)]
+        return [found]
 
     asks: dict[str, tuple[Callable[[Database], Awaitable[Any]], Callable[[Any], list[Check]]]] = {
         "door": (is_keyed, door),

@@ -115,12 +115,11 @@ def test_a_folder_matters_more_where_the_database_is_in_it() -> None:
 def test_the_door_is_judged_as_serve_judges_it() -> None:
     """Whatever else is set: keys close it, loopback or a word of the operator's leaves it open, else it is refused."""
     for loopback, keyed, required, allowed in product((False, True), repeat=4):
-        found = checks.door_of(
-            is_loopback=loopback, is_keyed=keyed, requires_keys=required, is_allowed=allowed
+        found = checks.door(
+            "0.0.0.0", is_loopback=loopback, is_keyed=keyed, requires_keys=required, is_allowed=allowed
         )  # fmt: skip
-        state = checks.door(found, "0.0.0.0").state
-        assert (state == "fail") == (not (loopback or keyed or required or allowed))
-        assert (found == "keys") == keyed
+        assert (found.state == "fail") == (not (loopback or keyed or required or allowed))
+        assert (found.detail == "Every caller needs an API key or a token.") == keyed
 
 
 def test_every_port_has_a_verdict_and_the_worst_of_all_is_the_whole_ones() -> None:
