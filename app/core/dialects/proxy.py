@@ -222,16 +222,6 @@ def _only_results(message: Mapping[str, Any]) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class CallsOfAnswer:
-    """An answer's calls, each in OpenAI form."""
-
-    inner: list[dict[str, Any]]
-    """The calls for Quire to run."""
-    outer: list[dict[str, Any]]
-    """The client's."""
-
-
-@dataclass(frozen=True, slots=True)
 class ToolOwners:
     """The names of the recall tools, and of the client's: among equal names the client's win."""
 
@@ -242,9 +232,10 @@ class ToolOwners:
         """Return whether a call of a tool is Quire's to run."""
         return name in self.recall and name not in self.client
 
-    def divide(self, calls: Sequence[dict[str, Any]]) -> CallsOfAnswer:
+    def divide(self, calls: Sequence[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+        """Return an answer's calls, each in OpenAI form: those for Quire to run, and the client's."""
         inner = [call for call in calls if self.is_inner(call["function"]["name"])]
-        return CallsOfAnswer(inner, [call for call in calls if not self.is_inner(call["function"]["name"])])
+        return inner, [call for call in calls if not self.is_inner(call["function"]["name"])]
 
 
 def names_of(tools: object) -> frozenset[str]:
@@ -253,19 +244,12 @@ def names_of(tools: object) -> frozenset[str]:
     return frozenset(name for tool in found if (name := function_name(tool)) is not None)
 
 
-@dataclass(frozen=True, slots=True)
-class Offered:
-    """The tools of a request to the model."""
-
-    tools: list[dict[str, Any]]
-    calls: bool = True
-    """False: none is to be called."""
-
-
 def offered(
     client_tools: Sequence[dict[str, Any]], recall_tools: Sequence[dict[str, Any]], *, recalls: bool
-) -> Offered:
-    """Return the tools of a request to the model. A tool of the client's takes the place of Quire's of the same name.
+) -> tuple[list[dict[str, Any]], bool]:
+    """Return the tools of a request to the model, and whether they can be called.
+
+    A tool of the client's takes the place of Quire's of the same name.
 
     Once no more recalls are allowed, Quire's tools are removed; if there are no others, their use is forbidden instead,
     since some providers reject calls in messages without tools.
@@ -273,8 +257,8 @@ def offered(
     own = names_of(client_tools)
     ours = [tool for tool in recall_tools if not names_of([tool]) <= own]
     if recalls or not client_tools:
-        return Offered([*client_tools, *ours], recalls or not ours)
-    return Offered(list(client_tools))
+        return [*client_tools, *ours], recalls or not ours
+    return list(client_tools), True
 
 
 def added(one: Mapping[str, Any] | None, other: object) -> dict[str, Any] | None:

@@ -151,13 +151,13 @@ async def _answer(task: AnswerTask, watch: Watch) -> None:
         said, whole = await _asked(task, said.next_round(owners), asking, watch)
         if (prompt := said.prompt_tokens - before) > 0:
             reported = ReportedUsage(ledger.total, prompt)
-        calls = owners.divide(said.calls)
-        recalled = await _recalled(task, said, calls.inner) if rounds_left and calls.inner else []
-        if calls.outer or not recalled:
+        inner, outer = owners.divide(said.calls)
+        recalled = await _recalled(task, said, inner) if rounds_left and inner else []
+        if outer or not recalled:
             break
         await _store(task, watch, said, recalled, inner=len(recalled))
         rounds_left -= 1
-    end = finished(task.question, said, calls.outer, whole, task.response_id)
+    end = finished(task.question, said, outer, whole, task.response_id)
     await _store(task, watch, said, [*recalled, end.message], inner=len(recalled), answers=True)
     await threads.keep(task)
     if reported is not None and task.is_stored:
@@ -212,9 +212,9 @@ async def _list_as_window(task: AnswerTask) -> Context:
 
 def _asking(task: AnswerTask, window: Context, *, recalls: bool) -> ModelRequest:
     found = json.loads(window.body)
-    offers = offered(task.tools, found["tools"][len(task.tools) :], recalls=recalls)
+    tools, calls_tools = offered(task.tools, found["tools"][len(task.tools) :], recalls=recalls)
     messages, fleeting = _unanswered(task, window, found["messages"])
-    shown = ShownToClient(messages, found["system"], offers.tools, offers.calls)
+    shown = ShownToClient(messages, found["system"], tools, calls_tools)
     body = task.upstream.asked.request(task.question, shown)
     cache = task.upstream.row(task.model).cache
     key = cache.key if task.upstream.asked.dialect != "messages" else ""
