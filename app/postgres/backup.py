@@ -11,7 +11,7 @@ import re
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -92,7 +92,7 @@ def restore(data_dir: Path, folder: Path) -> Restored:
         fresh = layout.root / "cluster.new"
         shutil.rmtree(fresh, ignore_errors=True)
         try:
-            shutil.copytree(folder, fresh, ignore=_foreign(folder))
+            shutil.copytree(folder, fresh, ignore=shutil.ignore_patterns(f"{SOCKET_NAME}*"))
             for path in (fresh, *fresh.rglob("*")):
                 path.chmod(0o700 if path.is_dir() else 0o600)
             layout.give(fresh)
@@ -128,14 +128,6 @@ def _replayed(layout: DataDirectory, fresh: Path, manifest: Mapping[str, Any]) -
             "The backup's log ends before the backup does, so nothing was restored. Use another backup."
         )
     return Restored(int(held.get("messages", 0)), held.get("last", ""))
-
-
-def _foreign(backup: Path) -> Callable[[str, list[str]], set[str]]:
-    def ignored(where: str, names: list[str]) -> set[str]:
-        foreign = (SOCKET_NAME, f"{SOCKET_NAME}.lock")
-        return {name for name in names if Path(where) == backup and name in foreign}
-
-    return ignored
 
 
 def _require_usable(folder: Path) -> Mapping[str, Any]:

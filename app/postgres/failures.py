@@ -34,7 +34,6 @@ _DAMAGED = (
     asyncpg.UndefinedFileError,
 )
 _DAMAGE_WORDS = ("could not read block", "invalid page", "unexpected data beyond EOF", "missing chunk number")
-_FULL = (asyncpg.DiskFullError,)
 # After one of these errors a statement that commits itself may have succeeded.
 _LOST = (
     OSError,
@@ -98,7 +97,7 @@ class translated:  # noqa: N801 (used as a function)
         return None
 
     def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
-        if isinstance(error, _FULL):
+        if isinstance(error, asyncpg.DiskFullError):
             _logger.error("no space left on the database's disk: %s", error)
             self.faults["storage_full"] = str(error)
             raise errors.StorageFull from error

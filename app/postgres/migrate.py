@@ -8,16 +8,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Collection, Coroutine
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import asyncpg
 
 from app import errors
 from app.postgres.distribution import IS_CITUS
 from app.postgres.refusals import CONNECT_SECONDS, KINDS, why_not
-
-if TYPE_CHECKING:
-    from alembic.config import Config
 
 Run = Callable[[Coroutine[Any, Any, Any]], Any]
 HEAD = "0001"
@@ -56,8 +53,10 @@ def upgrade(owner_dsn: str, run: Run = asyncio.run) -> None:
     if run(_is_settled(owner_dsn)):
         return
     from alembic import command
+    from alembic.config import Config
 
-    config = _config()
+    config = Config()
+    config.set_main_option("script_location", str(SCRIPTS).replace("%", "%%"))
     config.attributes.update(dsn=owner_dsn, run=run)
     command.upgrade(config, "head")
 
@@ -90,11 +89,3 @@ async def _is_settled(dsn: str) -> bool:
 
 def known() -> frozenset[str]:
     return frozenset(file.name[:4] for file in SCRIPTS.glob("versions/[0-9]*.py"))
-
-
-def _config() -> Config:
-    from alembic.config import Config
-
-    config = Config()
-    config.set_main_option("script_location", str(SCRIPTS).replace("%", "%%"))
-    return config
