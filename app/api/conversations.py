@@ -178,16 +178,11 @@ async def change_conversation(write: Write, conversation_id: ConversationId) -> 
 def _changed(
     runtime: Runtime, conversation: Conversation, body: schemas.ConversationChange, system_tokens: int
 ) -> NewConversation:
-    new = conversations.unchanged(conversation)
     given = body.model_fields_set
-    if "title" in given:
-        new = replace(new, title=body.title)
+    as_sent = {name: getattr(body, name) for name in ("title", "system", "model", "budget") if name in given}
+    new = replace(conversations.unchanged(conversation), **as_sent)
     if "system" in given:
-        new = replace(new, system=body.system, system_tokens=system_tokens)
-    if "model" in given:
-        new = replace(new, model=body.model)
-    if "budget" in given:
-        new = replace(new, budget=body.budget)
+        new = replace(new, system_tokens=system_tokens)
     if "settings" in given:
         new = replace(new, policy=policy_text(runtime.defaults, body.settings, ("body", "settings")))
     if "metadata" in given:

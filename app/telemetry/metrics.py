@@ -8,19 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import time
-from dataclasses import dataclass
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 
 SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 JOB_SECONDS = (0.01, 0.1, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0)
 LAG_LOOK_SECONDS = 0.5
-
-
-@dataclass
-class _Request:
-    count: Counter
-    seconds: Histogram
 
 
 class Metrics:
@@ -54,18 +47,17 @@ class Metrics:
         self._lag = Gauge(
             "quire_event_loop_lag_seconds", "Longest hold-up of the event loop since the last look.", registry=own
         )
-        self._children: dict[tuple[str, str, int], _Request] = {}
+        self._children: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
         self._worst_lag = 0.0
 
     def request(self, method: str, route: str, status: int, seconds: float) -> None:
         key = (method, route, status)
         child = self._children.get(key)
         if child is None:
-            child = self._children[key] = _Request(
-                self._requests.labels(method, route, str(status)), self._seconds.labels(method, route)
-            )
-        child.count.inc()
-        child.seconds.observe(seconds)
+            counter = self._requests.labels(method, route, str(status))
+            child = self._children[key] = counter, self._seconds.labels(method, route)
+        child[0].inc()
+        child[1].observe(seconds)
 
     def window(self, total: int, saved: int) -> None:
         self._windows.inc()

@@ -126,11 +126,9 @@ ANTHROPIC = ("/v1/messages",)
 
 
 def _answer_with_problems(responses: dict[str, Any], path: str) -> None:
-    kind, name = "application/json", "OpenAIError"
-    if not path.startswith(model_api_errors.PREFIX):
-        kind, name = problem.MEDIA_TYPE, "Problem"
-    elif path.startswith(ANTHROPIC):
-        name = "AnthropicError"
+    kind, name = problem.MEDIA_TYPE, "Problem"
+    if path.startswith(model_api_errors.PREFIX):
+        kind, name = "application/json", "AnthropicError" if path.startswith(ANTHROPIC) else "OpenAIError"
     content = {kind: {"schema": {"$ref": f"#/components/schemas/{name}"}}}
     responses.pop("422", None)
     responses["4XX"] = {"description": "The request is wrong; see `detail`.", "content": content}
