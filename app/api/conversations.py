@@ -288,9 +288,7 @@ async def list_pages(
     async with runtime.database.snapshot(caller.tenant) as tx:
         line = (await conversations.get(tx, conversation_id, bound_to=caller.user_id)).id
         rows = await messages.pages(tx, line, after=after, limit=limit + 1)
-        items = await inspect.page_items(tx, line, rows[:limit])
-    next_cursor = cursors.encode(items[-1]["page"]) if len(rows) > limit else None
-    return json_value({"items": items, "next_cursor": next_cursor})
+        return page_of(await inspect.page_items(tx, line, rows), limit, "page")
 
 
 @router.get("/conversations/{conversation_id}/pages/{page}", response_model=PageResponse)

@@ -12,9 +12,11 @@ decides; ``status`` and ``target`` are the writer's own labels.
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from importlib.resources import files
 from typing import Any
 
 from app.core import wording
@@ -27,6 +29,9 @@ from app.recall.tools import Tool
 DOCUMENT_MAX = 100_000
 CODE_MAX = 20_000
 LABEL_MAX = 128
+_FAILURES: dict[Failure, dict[Language, str]] = json.loads(
+    files("app.recall").joinpath("failures.json").read_text("utf-8")
+)
 _FENCE = re.compile(r"\s*```(?:toml|attp)?[ \t]*\n(.*?)\n?```\s*", re.DOTALL | re.IGNORECASE)
 
 
@@ -88,39 +93,8 @@ def named(tool: Tool, positional: list[Any], given: dict[str, Any], language: La
 
 def explain(failure: Failure, detail: str, limits: SandboxLimits, language: Language) -> str:
     """Explain why the code did not finish, and what would help."""
-    megabytes = limits.memory_bytes // 1024 // 1024
-    texts: dict[Failure, Wording] = {
-        "failed": Wording(f"The code failed.\n{detail}", f"代码运行失败。\n{detail}"),
-        "steps": Wording(
-            f"The code took more than {limits.steps} steps; loop over less.",
-            f"代码超过了 {limits.steps} 步；请减少循环。",
-        ),
-        "memory": Wording(
-            f"The code used more than {megabytes} MB of memory, or nested values too deep; hold less at once.",
-            f"代码使用的内存超过 {megabytes} MB，或嵌套过深；请减少数据。",
-        ),
-        "time": Wording(
-            f"The code took longer than {limits.seconds:g} seconds; do less, or call fewer tools.",
-            f"代码运行超过 {limits.seconds:g} 秒；请少做一些，或少调用工具。",
-        ),
-        "cpu": Wording(
-            f"The code used more than {limits.cpu_seconds} seconds of processor time; loop over less.",
-            f"代码占用处理器超过 {limits.cpu_seconds} 秒；请减少循环。",
-        ),
-        "too_large": Wording(
-            f"A call's arguments or __result__ are larger than {limits.result_bytes} bytes; keep what you need of it.",
-            f"调用参数或 __result__ 超过 {limits.result_bytes} 字节；请只保留需要的部分。",
-        ),
-        "not_json": Wording(
-            f"__result__ must be made of None, booleans, numbers, texts, lists and dicts. {detail}",
-            f"__result__ 只能由 None、布尔值、数字、文本、列表和字典组成。{detail}",
-        ),
-        "unconfined": Wording(
-            "Code cannot be run here: this system does not let its process be confined. Call the tools one by one.",
-            "此系统无法限制代码进程，因此不能运行代码。请逐个调用工具。",
-        ),
-    }
-    return texts[failure].say(language).strip()
+    given = {**asdict(limits), "megabytes": limits.memory_bytes // 1024 // 1024, "detail": detail}
+    return _FAILURES[failure][language].format(**given).strip()
 
 
 def _mistake(place: str, en: str, zh: str, language: Language) -> Mistake:
