@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
+from importlib.resources import files
 from typing import Any
 
 from app.core.model import Language
@@ -10,22 +12,7 @@ from app.core.neutral import flat, neutral
 from app.core.window.excerpts import Excerpt, framed
 from app.prompts import prompt
 
-_WORDS: dict[Language, dict[str, str]] = {
-    "en": {
-        "kept": "Kept in mind already:",
-        "topics": "Known topics: {}",
-        "lines": "Give lines for messages {} to {}.",
-        "again": "That cannot be used: {}. Answer again with the JSON object alone.",
-        "length": "Write at most {} words.",
-    },
-    "zh": {
-        "kept": "已经记住的内容：",
-        "topics": "已有的话题：{}",
-        "lines": "请为消息 {} 至 {} 各写一行。",
-        "again": "这无法使用：{}。请重新回答，只给出 JSON 对象。",
-        "length": "不得超过 {} 个字。",
-    },
-}
+_WORDS: dict[Language, dict[str, str]] = json.loads(files("app.jobs").joinpath("prompts.json").read_text("utf-8"))
 WORDS_PER_TOKEN: dict[Language, float] = {"en": 0.65, "zh": 1.1}
 """Slightly fewer words than a token holds, so that a reply of the requested length fits."""
 

@@ -52,7 +52,7 @@ class ProviderCalls:
             retried = 0
             while True:
                 try:
-                    return await self._try(attempt, self._admit(), deadline - self._clock.monotonic())
+                    return await self._try(attempt, self._let_in(), deadline - self._clock.monotonic())
                 except TemporaryError as error:
                     left = deadline - self._clock.monotonic()
                     seconds = pause_seconds(error, retried, left, self._clock.chance())
@@ -63,7 +63,7 @@ class ProviderCalls:
 
     @asynccontextmanager
     async def _slot(self) -> AsyncIterator[None]:
-        self._refuse_if_open()
+        self._admitted()  # before waiting, so that no call queues for a provider that is down
         try:
             async with asyncio.timeout(self._timeout_seconds):
                 await self._slots.acquire()
@@ -74,17 +74,17 @@ class ProviderCalls:
         finally:
             self._slots.release()
 
-    def _refuse_if_open(self) -> None:
-        """Refuse before waiting for a slot, so that no call queues for a provider that is down."""
-        _, answer = breaker.admit(self._state, self._clock.monotonic(), self._policy)
+    def _admitted(self) -> tuple[breaker.State, breaker.Admitted]:
+        """Ask the breaker. Raises TemporaryError while the provider is left alone."""
+        state, answer = breaker.admit(self._state, self._clock.monotonic(), self._policy)
         if isinstance(answer, breaker.Refused):
-            raise _open(answer)
+            words = "the provider failed repeatedly and is left alone for a while"
+            raise TemporaryError(words, retry_after=answer.seconds)
+        return state, answer
 
-    def _admit(self) -> breaker.Admitted:
-        self._state, answer = breaker.admit(self._state, self._clock.monotonic(), self._policy)
-        if isinstance(answer, breaker.Refused):
-            raise _open(answer)
-        return answer
+    def _let_in(self) -> breaker.Admitted:
+        self._state, call = self._admitted()
+        return call
 
     async def _try(self, attempt: Callable[[], Awaitable[T]], call: breaker.Admitted, seconds: float) -> T:
         """Make one attempt. Every way out reports to the breaker; any answer at all shows that the provider is up."""
@@ -112,7 +112,3 @@ class ProviderCalls:
 
     def _failed(self, call: breaker.Admitted) -> None:
         self._state = breaker.failed(self._state, call, self._clock.monotonic(), self._policy)
-
-
-def _open(answer: breaker.Refused) -> TemporaryError:
-    return TemporaryError("the provider failed repeatedly and is left alone for a while", retry_after=answer.seconds)

@@ -434,7 +434,7 @@ async def erase_expired_archives(runtime: Runtime, tenant: UUID) -> int:
     return len(due)
 
 
-async def _erase_expired(tx: ErasingTx, scope: Scope, rows: Sequence[ArchiveSpot]) -> Erasure:
+async def _erase_expired(tx: ErasingTx, scope: Scope, rows: Sequence[ArchiveSpot]) -> None:
     async def contents() -> AsyncIterator[str]:
         for row in rows:
             yield await archives.content(tx, scope, row.digest)
@@ -449,7 +449,6 @@ async def _erase_expired(tx: ErasingTx, scope: Scope, rows: Sequence[ArchiveSpot
         await enqueue.enqueue(tx, [enqueue.embed(scope.owner)])
     redaction = Redaction(erased=names(message.id for message in loaded), archives=replacements)
     await redact(tx, scope.owner, redaction, repeated.answers, done)
-    return done
 
 
 # --- Memories -------------------------------------------------------------------------------
