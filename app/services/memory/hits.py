@@ -87,9 +87,6 @@ class SearchHit:
     def told(self) -> tuple[datetime, int, int]:
         return self.hit.created_at, self.hit.seq or 0, self.hit.start
 
-    def with_score(self, score: float) -> SearchHit:
-        return replace(self, score=score)
-
     def elsewhere(self, here: str | None) -> str | None:
         """Return its conversation, if it is another than ``here``."""
         return None if is_here(here, self.hit.conversation_id) else self.hit.conversation_id
@@ -108,7 +105,7 @@ def worth_showing(found: Sequence[SearchHit], query: str) -> list[SearchHit]:
         same.setdefault((one.role, one.name, stated(one.text)), []).append(one)
     once = [hits[0] if len(hits) == 1 else _newest(hits) for hits in same.values()]
     is_worth = [one.score <= EMPTY_SCORE or has_subject(one.text) for one in once]
-    weighed = [one if worth else one.with_score(EMPTY_SCORE) for one, worth in zip(once, is_worth, strict=True)]
+    weighed = [one if worth else replace(one, score=EMPTY_SCORE) for one, worth in zip(once, is_worth, strict=True)]
     return sorted(weighed, key=lambda one: -one.score)
 
 

@@ -376,13 +376,10 @@ async def judged(tx: ReadTx, query: Query, hits: Sequence[Hit], *, sensitive: bo
     has = has_subject(query.text)
     less = 0.0 if query.of_replies else relevance.ASSISTANTS_LESS
     replies = {hit.key for hit in told if hit.role == "assistant" and hit.name is None}
+    answers = [has and relevance.answers(hit.score, hit.hit.coverage, query.asks) for hit in told]
     weighed = [
-        replace(
-            hit,
-            score=hit.score - less * (hit.key in replies),
-            is_doubtful=not (has and relevance.answers(hit.score, hit.hit.coverage, query.asks)),
-        )
-        for hit in told
+        replace(hit, score=hit.score - less * (hit.key in replies), is_doubtful=not is_answer)
+        for hit, is_answer in zip(told, answers, strict=True)
     ]
     return sorted(weighed, key=lambda hit: -hit.score)
 
@@ -487,14 +484,10 @@ def _told(
             if whole is not None:
                 text = own[whole.id]
             line = row.line if text == said_all else ""
-            name = names[hit.conversation_id, hit.seq]
-            is_spoken = whole is not None or _is_spoken(row, hit)
+            name, is_spoken = names[hit.conversation_id, hit.seq], whole is not None or _is_spoken(row, hit)
             results.append(
-                SearchHit(
-                    hit, hit.score, row.role, text, row.id,
-                    line=line, body=row.body, name=name, is_spoken=is_spoken, offset=offset,
-                )
-            )  # fmt: skip
+                SearchHit(hit, hit.score, row.role, text, row.id, None, line, row.body, name, is_spoken, offset)
+            )
     return results
 
 

@@ -165,10 +165,7 @@ class PassageFilter:
 
     @property
     def is_wide(self) -> bool:
-        """Return whether many memories pass, or keywords find those that do, so that an index finds enough of them.
-
-        Most are episodes, and of other conversations than those of a tree.
-        """
+        """Return whether an index finds enough of what passes: most memories are episodes."""
         return self.among is None and (self.types is None or "episode" in self.types)
 
 
@@ -189,10 +186,11 @@ async def search(
     Each message is represented by its best passage and each archive by its three best, unless ``every_passage`` is set.
     """
     indexed = await _indexed(tx, owners, scoring, where)
-    found = [
-        await _search(tx, owners, one, where, indexed, limit=limit, every_passage=every_passage)
-        for one in scoring.each()
-    ]
+    found: list[Hits] = []
+    for one in scoring.each():
+        sql, arguments = search_statement(owners, one, where, indexed, limit=limit, every_passage=every_passage)
+        rows = await tx.fetch(sql, **arguments) if one.terms or one.meaning else []
+        found.append(Hits([Hit(*row[:-1]) for row in rows], rows[0]["total"] if rows else 0))
     if len(found) == 1:
         return found[0]
     hits = in_turns([one.hits for one in found], lambda hit: hit.id)[:limit]
@@ -213,23 +211,6 @@ async def _indexed(tx: ReadTx, owners: Sequence[UUID], scoring: Scoring, where: 
     return await search_index.ready(tx, owners, model, where.since, where.until, few)
 
 
-async def _search(
-    tx: ReadTx,
-    owners: Sequence[UUID],
-    scoring: Scoring,
-    where: PassageFilter,
-    indexed: Sequence[UUID] | None,
-    *,
-    limit: int,
-    every_passage: bool,
-) -> Hits:
-    if not scoring.terms and scoring.meaning is None:
-        return Hits([], 0)
-    sql, arguments = search_statement(owners, scoring, where, indexed, limit=limit, every_passage=every_passage)
-    rows = await tx.fetch(sql, **arguments)
-    return Hits([Hit(*row[:-1]) for row in rows], rows[0]["total"] if rows else 0)
-
-
 def search_statement(
     owners: Sequence[UUID],
     scoring: Scoring,
@@ -239,9 +220,7 @@ def search_statement(
     limit: int,
     every_passage: bool = False,
 ) -> tuple[Statement, dict[str, object]]:
-    """Return what `search` asks PostgreSQL: the statement and its arguments. ``indexed``: owners with an index; None:
-    what is narrow is read alone.
-    """
+    """Return a search's statement and arguments. ``indexed``: owners with an index; None: what is narrow is read."""
     meaning = scoring.meaning
     arguments: dict[str, object] = {
         "owners": owners,
