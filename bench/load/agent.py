@@ -54,6 +54,17 @@ SIZE_PEERS_MAX = 5_000
 """LangGraph stores and loads the whole conversation with each step."""
 SIZE_LONG = 1_000
 """Turns of a block go to one conversation that is as long as this, to one each where they would make it much longer."""
+WORK = (
+    "Add a route for order {} to the parser, and cover it by a test.",
+    "Rename the field {} in the form, the table and its index.",
+    "The build of branch {} fails since this morning; fix the import that breaks it.",
+    "Move the function at line {} into a module of its own.",
+    "Write the migration {} so that both releases can serve it.",
+    "Run the linter over folder {} and mend what it finds.",
+    "Make the list of customers {} load in pages of fifty.",
+    "Draw the totals of week {} as a chart in the report.",
+)
+"""What a user asks of an agent. A message that asks for something said before costs a search besides."""
 RESULT_LINES = 60
 HERE, LEAST = "Quire", "the least"
 GRAPH, LOOP = "LangGraph", "LangGraph, in one run"
@@ -247,9 +258,10 @@ def _window(side: Side, conversation: str) -> float:
 
 
 def messages_of_turn(number: int) -> tuple[list[Json], list[Json]]:
-    """Return a user message that asks for work, and a call with its result; no two alike."""
+    """Return a user message that asks for work, and for nothing that was said, and a call with its result; no two alike."""
     rng = Random(number)
-    (question, answer), name = history(2, number), f"call-{number}"
+    (_, answer), name = history(2, number), f"call-{number}"
+    question = {"role": "user", "content": " ".join(one.format(rng.randint(100, 9999)) for one in rng.sample(WORK, 3))}
     file = "\n".join(
         f"def step_{rng.randint(0, 9999)}(order): return order.{rng.choice('abc')}" for _ in range(RESULT_LINES)
     )
@@ -279,7 +291,8 @@ def _table(spent: Mapping[int, Mapping[str, Spent]], versions: Mapping[str, str]
     notes = [
         (
             f"A turn: a user message, its window, a call with a result of {RESULT_LINES} lines of code, the window after it; budget"
-            f" {BUDGET:,}. The conversation's user has no other, so as many messages and memories. Medians of {plan.rounds} blocks"
+            f" {BUDGET:,}. The conversation's user has no other, so as many messages and memories. The user's messages ask for work, none for"
+            " what was said before, which would bring a search. Medians of {plan.rounds} blocks"
             f" of {TURNS} turns; of Quire's: the median of the ratios of blocks. Embeddings: {plan.model}. Between requests:"
             f" {plan.pace_seconds:g} s. New window: the one after a user message, its CPU ms; unchanged: the same once more. Goal of their ratio: at most 2.5."
         ),
