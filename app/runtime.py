@@ -54,14 +54,6 @@ COUNTED_CHARACTERS_MAX = 20_000
 
 
 @dataclass
-class Lookup:
-    """A look-up of a key that is under way, and the one after it that others wait for together."""
-
-    over: asyncio.Event = field(default_factory=asyncio.Event)
-    next: asyncio.Task[KnownKey | None] | None = None
-
-
-@dataclass
 class Door:
     """A process's cache of keys. Nothing in it grants access by itself: see app.services.keys."""
 
@@ -86,7 +78,6 @@ class Door:
     """
     tenants: set[UUID] = field(default_factory=set)
     """Tenants that were seen to exist, for callers with a token."""
-    lookups: dict[tuple[UUID, UUID], Lookup] = field(default_factory=dict)
     tasks: set[asyncio.Task[None]] = field(default_factory=set)
     """Writing what is not part of a request; waited for at the end."""
 

@@ -33,10 +33,10 @@ from app.postgres import admission
 from app.postgres.database import Database
 from app.postgres.tenants import DEFAULT_TENANT
 from app.postgres.transactions import ReadTx, Tx
-from app.runtime import USE_SECONDS, Lookup, Runtime
+from app.runtime import USE_SECONDS, Runtime
 from app.services import identity, limits
 from app.store import keys, spaces
-from app.store.keys import KnownKey, NewKey, StoredKey
+from app.store.keys import NewKey, StoredKey
 from app.store.operators.limits import door as read_door
 
 OPEN_SECONDS = 1.0
@@ -91,7 +91,7 @@ async def identify(runtime: Runtime, knock: Knock) -> Caller:
         _require_patience(runtime, knock, given)
         mine, place = admission.CURRENT.get(), (given.tenant, given.id)
         remembered = runtime.door.remembered.get(place) if mine is not None else None
-        row = remembered or await _look_up(runtime, *place)
+        row = remembered or await keys.look_up(runtime.database, *place)
         same = hmac.compare_digest(row.digest if row else NOBODYS, given.digest)
         if row is not None and same and row.is_alive:
             if mine is not None and remembered is not None:
@@ -188,36 +188,6 @@ def _require_allowed(taken: Taken | None) -> None:
             f"This address sent more than {taken.limit} requests a minute without a valid key.",
             headers={"Retry-After": str(taken.retry_seconds)},
         )
-
-
-async def _look_up(runtime: Runtime, tenant: UUID, key: UUID) -> KnownKey | None:
-    """Look a key up, with one statement per request; requests with a key that is being looked up share the next
-    look-up.
-
-    It begins after all of them have arrived, so its result is no older than what each would have read.
-    """
-    lookup = runtime.door.lookups.get((tenant, key))
-    if lookup is None:
-        return await _look(runtime, tenant, key)
-    if lookup.next is None:
-        lookup.next = asyncio.create_task(_look_after(runtime, tenant, key, lookup))
-    return await asyncio.shield(lookup.next)
-
-
-async def _look_after(runtime: Runtime, tenant: UUID, key: UUID, earlier: Lookup) -> KnownKey | None:
-    await earlier.over.wait()
-    return await _look(runtime, tenant, key)
-
-
-async def _look(runtime: Runtime, tenant: UUID, key: UUID) -> KnownKey | None:
-    lookups, mine = runtime.door.lookups, Lookup()
-    lookups[tenant, key] = mine
-    try:
-        return await keys.look_up(runtime.database, tenant, key)
-    finally:
-        mine.over.set()
-        if mine.next is None and lookups.get((tenant, key)) is mine:
-            del lookups[tenant, key]
 
 
 async def are_required(runtime: Runtime) -> bool:

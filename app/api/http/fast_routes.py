@@ -38,17 +38,15 @@ class EveryTurn(Route):
     def __init__(self, declared: APIRoute, needs: Needs) -> None:
         answer: Callable[[Request, Caller], Awaitable[Response]] = declared.endpoint
 
-        async def looked_up(request: Request) -> Response:
-            return await answer(request, await needs(request))
+        # What is about a conversation begins with a statement; others may ask a model first.
+        begins_with_statement = CONVERSATION_ID["name"] in declared.param_convertors
 
         async def endpoint(request: Request) -> Response:
+            if not begins_with_statement:
+                return await answer(request, await needs(request))
             async with Admission(partial(look_up, request)):
                 return await answer(request, await needs(request))
 
-        # What is about a conversation begins with a statement; others may ask a model first, for callers looked up.
-        begins_with_statement = CONVERSATION_ID["name"] in declared.param_convertors
-
-        endpoint = endpoint if begins_with_statement else looked_up
         super().__init__(declared.path, endpoint, methods=declared.methods, include_in_schema=False)
         self.methods = declared.methods  # none that FastAPI would not take
         self.known = of_route(declared)
