@@ -34,7 +34,7 @@ from app.core.dialects.untranslated import NAMES
 from app.core.edge.caller import Caller
 from app.core.edge.credentials import Credentials
 from app.core.edge.upstreams import VIA
-from app.services.proxy.pass_through import Packed, Passing, pass_on
+from app.services.proxy.pass_through import Passing, pass_on
 from app.services.proxy.question import ProxyRequest
 
 NOT_PASSED = frozenset(
@@ -79,7 +79,7 @@ async def _passed_through(request: Request, caller: Caller, wishes: Wishes, form
     wishes = await by_agent(request, caller, wishes)
     encoded = encoded_body(request)
     body = await read_bytes(request)
-    packed = Packed(bytes(encoded.kept), encoded.coding) if encoded else None
+    packed = (bytes(encoded.kept), encoded.coding) if encoded else None
     request.state.body_is_large = len(body) > INLINE_BYTES
     asked = await work_on(request, _understood, request, caller, wishes, body, form)
     upstream = upstream_of(runtime, asked.question) if asked is not None else runtime.upstreams.each[0]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from app.core.dialects.carried import AUDIO
@@ -16,19 +15,13 @@ KEPT = ("content", "refusal", "annotations")
 """The members of a model's message that are stored besides its calls."""
 
 
-@dataclass(frozen=True, slots=True)
-class FinishedAnswer:
-    message: Json
-    """To be stored."""
-    reason: str
-    body: Json | None
-    """For the client, where the model's API answered in one piece."""
-
-
 def finished(
     question: Question, said: AnswerSoFar, outer: Sequence[Json], whole: Json | None, response_id: str | None
-) -> FinishedAnswer:
-    """Return the end of an answer. ``outer``: the client's calls. ``whole``: the API's body, if it did not stream."""
+) -> tuple[Json, str, Json | None]:
+    """Return the message to store, why the answer ends, and the client's body where the API answered in one piece.
+
+    ``outer``: the client's calls. ``whole``: the API's body, if it did not stream.
+    """
     carried = said.round.carried(str(question.options["model"]), outer)
     if question.dialect == "chat":
         outer = [custom_call(call, question.customs) for call in outer]
@@ -39,10 +32,10 @@ def finished(
         message["id"] = response_id
     reason = _reason(said.round.finish_reason, calls=bool(outer))
     if whole is None:
-        return FinishedAnswer(message, reason, None)
+        return message, reason, None
     own = {name: value for name in KEPT if (value := whole["choices"][0]["message"].get(name)) is not None}
     message = {**own, **message}
-    return FinishedAnswer(message, reason, _body(whole, message["content"], outer, reason, said.usage))
+    return message, reason, _body(whole, message["content"], outer, reason, said.usage)
 
 
 def recall_message(model: str, said: RoundSoFar, calls: Sequence[Json]) -> Json:

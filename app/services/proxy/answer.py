@@ -157,15 +157,15 @@ async def _answer(task: AnswerTask, watch: Watch) -> None:
             break
         await _store(task, watch, said, recalled, inner=len(recalled))
         rounds_left -= 1
-    end = finished(task.question, said, outer, whole, task.response_id)
-    await _store(task, watch, said, [*recalled, end.message], inner=len(recalled), answers=True)
+    message, reason, body = finished(task.question, said, outer, whole, task.response_id)
+    await _store(task, watch, said, [*recalled, message], inner=len(recalled), answers=True)
     await threads.keep(task)
     if reported is not None and task.is_stored:
         task.runtime.turns.reported[task.asked.tenant, task.asked.conversation.uid] = reported
-    if end.body is None:
-        task.telling.end(said.end(end.reason), said.usage)
+    if body is None:
+        task.telling.end(said.end(reason), said.usage)
     else:
-        task.telling.end_with(end.body)
+        task.telling.end_with(body)
 
 
 # --- Gather: what the model is to see -----------------------------------------------------------------------

@@ -44,14 +44,6 @@ _logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Packed:
-    """A body as its client compressed it."""
-
-    body: bytes
-    coding: str
-
-
-@dataclass(frozen=True, slots=True)
 class Passing:
     """A request that is passed through."""
 
@@ -62,7 +54,8 @@ class Passing:
     """For the model's API."""
     request: ProxyRequest | None
     """What is to be stored; None where the body cannot be, or is no question."""
-    packed: Packed | None = None
+    packed: tuple[bytes, str] | None = None
+    """The body as its client compressed it, and its coding."""
 
 
 async def pass_on(runtime: Runtime, upstream: Upstream, passing: Passing) -> RawAnswer:
@@ -78,8 +71,8 @@ async def pass_on(runtime: Runtime, upstream: Upstream, passing: Passing) -> Raw
     passed.watch.begin()
     try:
         if passing.packed is not None and body is passing.body:
-            packed, headers = passing.packed, {**passing.headers, "content-encoding": passing.packed.coding}
-            answer = await upstream.raw(passing.path, packed.body, headers)
+            packed, coding = passing.packed
+            answer = await upstream.raw(passing.path, packed, {**passing.headers, "content-encoding": coding})
         else:
             answer = await upstream.raw(passing.path, body, passing.headers)
     except ProviderError as error:

@@ -106,19 +106,10 @@ def _failed(document: Document | None, error: str, calls: _Calls) -> dict[str, A
     return _shape(document, calls, status="error", error=error, content=error)
 
 
-def _shape(
-    document: Document | None,
-    calls: _Calls,
-    *,
-    status: str,
-    content: str,
-    result: Any = None,
-    message: str | None = None,
-    error: str | None = None,
-) -> dict[str, Any]:
-    """Build a response; ``content`` is what to show the model."""
+def _shape(document: Document | None, calls: _Calls, *, status: str, content: str, **more: Any) -> dict[str, Any]:
+    """Build a response; ``content`` is what to show the model, ``more`` its message, result or error."""
     return {
         "status": status, "thought": document.thought if document else None,
-        "target": document.target if document else None, "message": message, "result": result, "error": error,
-        "content": content, "is_error": error is not None, "calls": calls.made,
+        "target": document.target if document else None, **dict.fromkeys(("message", "result", "error")), **more,
+        "content": content, "is_error": "error" in more, "calls": calls.made,
     }  # fmt: skip
