@@ -35,10 +35,10 @@ def restore(folder: Path) -> None:
     """Put the backup in FOLDER into QUIRE_DATA_DIR, which must hold no database."""
     settings = _embedded_settings("the tools that made the backup")
     with stop_on_signals(), _in_words():
-        restored = backups.restore(settings.quire_data_dir, folder)
-    last = f", the last of {restored.last_at}" if restored.last_at else ""
+        messages, last_at = backups.restore(settings.quire_data_dir, folder)
+    last = f", the last of {last_at}" if last_at else ""
     click.echo(
-        f"Restored to {settings.quire_data_dir}: {restored.messages} messages{last}. Start Quire, then check it with"
+        f"Restored to {settings.quire_data_dir}: {messages} messages{last}. Start Quire, then check it with"
         " `quire doctor --deep`."
     )
 

@@ -103,23 +103,15 @@ def end_of(pages: Sequence[Sequence[str]], gaps: Sequence[float]) -> int:
     if silent is not None:
         return silent
     keys = [[*map(_key, page)] for page in pages]
-    bags = [_Bag(Counter(chain(*keys[first : first + BESIDE]))) for first in range(PAGES_MAX + 1)]
-    changes = {end: bags[end - BESIDE].change(bags[end]) for end in ends}
+    bags = [Counter(chain(*keys[first : first + BESIDE])) for first in range(PAGES_MAX + 1)]
+    changes = {end: _change(bags[end - BESIDE], bags[end]) for end in ends}
     return max(ends, key=lambda end: (changes[end], -end)) if any(changes.values()) else PAGES_MAX
 
 
-class _Bag:
-    """The words of some pages beside each other."""
-
-    def __init__(self, counts: Mapping[str, int]) -> None:
-        self._counts = counts
-        self._norm = sum(n * n for n in counts.values())
-
-    def change(self, after: _Bag) -> float:
-        """Return how little these pages and those after them share, 0 to 1."""
-        norms = math.sqrt(self._norm * after._norm)
-        shared = self._counts.keys() & after._counts.keys()
-        return 1 - sum(self._counts[key] * after._counts[key] for key in shared) / norms if norms else 0.0
+def _change(before: Mapping[str, int], after: Mapping[str, int]) -> float:
+    """Return how little the words of some pages and those of the pages after them share, 0 to 1."""
+    norms = math.sqrt(math.prod(sum(n * n for n in counts.values()) for counts in (before, after)))
+    return 1 - sum(before[key] * after[key] for key in before.keys() & after.keys()) / norms if norms else 0.0
 
 
 @dataclass(frozen=True, slots=True)

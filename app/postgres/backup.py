@@ -12,7 +12,6 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -65,17 +64,9 @@ def _copy(server: EmbeddedPostgres, folder: Path) -> None:
         raise
 
 
-@dataclass(frozen=True, slots=True)
-class Restored:
-    """The contents of a restored database."""
-
-    messages: int
-    last_at: str
-    """When the last message was stored; "" if there is none."""
-
-
-def restore(data_dir: Path, folder: Path) -> Restored:
-    """Put a backup into a data folder without a database. Raises EmbeddedPostgresError.
+def restore(data_dir: Path, folder: Path) -> tuple[int, str]:
+    """Put a backup into a data folder without a database. Return how many messages it holds, and when the last was
+    stored ("": there is none). Raises EmbeddedPostgresError.
 
     PostgreSQL replays the copy's log before the copy is put in place: what cannot be replayed to the backup's end never
     becomes the database.
@@ -113,7 +104,7 @@ SELECT count(*)::text AS messages, coalesce(max(created_at)::text, '') AS last F
 _VALUE = re.compile(r'\d+: (\w+) = "([^"]*)"')
 
 
-def _replayed(layout: DataDirectory, fresh: Path, manifest: Mapping[str, Any]) -> Restored:
+def _replayed(layout: DataDirectory, fresh: Path, manifest: Mapping[str, Any]) -> tuple[int, str]:
     """Replay the log of a copy in single-user mode; what it holds then. Raises EmbeddedPostgresError."""
     try:
         said = run(layout, "postgres", "--single", "-D", str(fresh), "quire", stdin=HELD)
@@ -127,7 +118,7 @@ def _replayed(layout: DataDirectory, fresh: Path, manifest: Mapping[str, Any]) -
         raise EmbeddedPostgresError(
             "The backup's log ends before the backup does, so nothing was restored. Use another backup."
         )
-    return Restored(int(held.get("messages", 0)), held.get("last", ""))
+    return int(held.get("messages", 0)), held.get("last", "")
 
 
 def _require_usable(folder: Path) -> Mapping[str, Any]:

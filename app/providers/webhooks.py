@@ -27,10 +27,6 @@ GONE = 410
 PRIVATE = "its address is not one of the internet; QUIRE_WEBHOOK_PRIVATE_ADDRESSES allows it"
 
 
-class ForbiddenAddressError(Exception):
-    """A host is none that webhooks can be sent to."""
-
-
 class _Guarded(httpcore.AsyncNetworkBackend):
     """Connects to addresses that it has judged."""
 
@@ -54,7 +50,10 @@ class _Guarded(httpcore.AsyncNetworkBackend):
 
 
 async def _resolved(host: str, port: int, *, allows_private: bool) -> str:
-    """Return an address of a host; each that it has must be allowed, so that no order decides."""
+    """Return an address of a host; each that it has must be allowed, so that no order decides.
+
+    Raises UndeliveredError, or ConnectError where it has none.
+    """
     loop = asyncio.get_running_loop()
     try:
         async with asyncio.timeout(CONNECT_SECONDS):
@@ -63,7 +62,7 @@ async def _resolved(host: str, port: int, *, allows_private: bool) -> str:
         raise httpcore.ConnectError("its host has no address") from None
     addresses = [str(one[4][0]) for one in found]
     if not allows_private and not all(map(is_public, addresses)):
-        raise ForbiddenAddressError
+        raise UndeliveredError(f"the webhook was not sent: {PRIVATE}")
     return addresses[0]
 
 
@@ -87,8 +86,6 @@ class WebhookSender:
                 ) as response,
             ):
                 status = response.status
-        except ForbiddenAddressError:
-            raise UndeliveredError(f"the webhook was not sent: {PRIVATE}") from None
         except (*FAILURES, TimeoutError, OSError) as error:
             raise UndeliveredError(f"the webhook was not delivered: {type(error).__name__}") from None
         except httpcore.UnsupportedProtocol:
