@@ -13,6 +13,7 @@ from typing import TypeVar
 from uuid import UUID
 
 from app.core.edge.limits import KINDS
+from app.errors import StorageUnavailable
 
 Found = TypeVar("Found")
 
@@ -50,8 +51,8 @@ class Admission:
     async def __aexit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
         assert self._token is not None
         try:
-            if error is None or isinstance(error, Exception):  # or else nobody is answered
-                await settle()
+            if error is None or (isinstance(error, Exception) and not isinstance(error, StorageUnavailable)):
+                await settle()  # or else nobody is answered, or nothing told: the database would not answer again
         finally:
             CURRENT.reset(self._token)
 
