@@ -43,13 +43,12 @@ class Admission:
     key: UUID | None = None
     known: str | None = None
     """What the caller was let in by, from memory; None: they were looked up."""
-    _token: Token[Admission | None] | None = field(default=None, repr=False)
+    _token: Token[Admission | None] = field(init=False, repr=False)
 
     async def __aenter__(self) -> None:
         self._token = CURRENT.set(self)
 
     async def __aexit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
-        assert self._token is not None
         try:
             if error is None or (isinstance(error, Exception) and not isinstance(error, StorageUnavailable)):
                 await settle()  # or else nobody is answered, or nothing told: the database would not answer again
