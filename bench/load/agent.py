@@ -292,7 +292,7 @@ def _table(spent: Mapping[int, Mapping[str, Spent]], versions: Mapping[str, str]
         (
             f"A turn: a user message, its window, a call with a result of {RESULT_LINES} lines of code, the window after it; budget"
             f" {BUDGET:,}. The conversation's user has no other, so as many messages and memories. The user's messages ask for work, none for"
-            " what was said before, which would bring a search. Medians of {plan.rounds} blocks"
+            f" what was said before, which would bring a search. Medians of {plan.rounds} blocks"
             f" of {TURNS} turns; of Quire's: the median of the ratios of blocks. Embeddings: {plan.model}. Between requests:"
             f" {plan.pace_seconds:g} s. New window: the one after a user message, its CPU ms; unchanged: the same once more. Goal of their ratio: at most 2.5."
         ),
