@@ -1,4 +1,4 @@
-"""Who asks, told by the request's own statement: a caller whom this process remembers costs no look-up.
+"""Let a caller in whom this process remembers, by the request's own statement instead of a look-up.
 
 Nothing that grants access is taken from memory. The first statement of such a request finds nothing and does nothing
 where anything that the caller was let in by has changed (``UNCHANGED``); any other one waits for a look-up first.

@@ -29,7 +29,7 @@ async def quota(database: Database, tenant: UUID) -> tuple[Mapping[str, int | No
 
 @dataclass(frozen=True, slots=True)
 class OpenDoor:
-    """What holds for callers without a key, where none is needed."""
+    """The limits of callers without a key, where none is needed."""
 
     limits: Mapping[str, int | None]
     """Those of their tenant's own."""
