@@ -92,6 +92,8 @@ class Result:
     content: Any
     text: str
     is_error: bool = False
+    answers: str = ""
+    """The id of its call in the store, where the list has another."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +120,11 @@ class Draft:
     def contents(self) -> list[dict[str, Any]]:
         """Return what has content: its text, and each result."""
         return [self.view, *({"content": result.content} for result in self.results)]
+
+    def at_calls(self, ids: Mapping[str, str]) -> Draft:
+        """Return the message with its results at calls that have other ``ids`` in the store."""
+        results = tuple(replace(result, answers=ids.get(result.call_id, "")) for result in self.results)
+        return replace(self, results=results)
 
 
 class _Problems(list[FieldError]):
@@ -183,7 +190,9 @@ def _read_message(message: Any, loc: tuple[str | int, ...], problems: _Problems)
         problems.at((*loc, reserved), "is set by Quire and cannot be sent")
     role = message.get("role")
     if role not in ROLES:
-        problems.at((*loc, "role"), f"must be one of {', '.join(ROLES)}")
+        problems.at(
+            (*loc, "role"), f"must be one of {', '.join(ROLES)}; a function's result is tool, with tool_call_id"
+        )
         return Draft("user", message, "")
     time = _said_at(message, loc, problems)
     author = _author(message, role, loc, problems)

@@ -44,6 +44,7 @@ BAD_MESSAGES = [
     bad({"content": "x"}, "role"),
     bad({"role": "robot", "content": "x"}, "role", "must be one of system"),
     bad({"role": ["user"], "content": "x"}, "role"),
+    bad({"role": "function", "name": "f", "content": "x"}, "role", "tool_call_id"),
     bad({"role": "user"}, "content"),
     bad({"role": "user", "content": 7}, "content"),
     bad({"role": "user", "content": {"archive": "00000000-0000-7000-8000-000000000001"}}, "content"),

@@ -163,6 +163,28 @@ def test_answers_that_a_client_changes_are_not_stored_again(
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize("parallel", [1, 2])
+def test_results_find_calls_that_a_client_gave_other_ids(chat: openai.OpenAI, script: Script, parallel: int) -> None:
+    """As langchain-mistralai 1.1.6 does with each id that is not nine letters and digits."""
+    listed: Listed = [user("Look at all.")]
+    for step in range(3):
+        script.says(calling(*[("look", {"at": step})] * parallel))
+        called = sent(ask(chat, listed, tools=[tool("look")]))
+        for at, one in enumerate(called["tool_calls"]):
+            one["id"] = f"ev9dpDd{step}{at}"
+        listed.append(called)
+        for at, one in enumerate(called["tool_calls"]):
+            listed.append({"role": "tool", "tool_call_id": one["id"], "content": f"result {step}.{at}"})
+    ask(chat, listed, tools=[tool("look")])
+    shown = [m for m in script.asked[-1]["messages"] if m["role"] in ("assistant", "tool")]
+    assert [m["content"] for m in shown if m["role"] == "tool"] == [
+        f"result {step}.{at}" for step in range(3) for at in range(parallel)
+    ]
+    for turn in range(0, len(shown), 1 + parallel):
+        call, *results = shown[turn : turn + 1 + parallel]
+        assert [one["id"] for one in call["tool_calls"]] == [one["tool_call_id"] for one in results]
+
+
 def test_earlier_history_of_a_client_is_imported(client: httpx.Client, chat: openai.OpenAI, script: Script) -> None:
     append(client, "c", [system("s"), user("one"), {"role": "assistant", "content": "1"}], user_id="u")
     goes_on(chat, [system("s"), user("one"), {"role": "assistant", "content": "1"}], "two")

@@ -62,7 +62,8 @@ def unstored(drafts: Sequence[Draft], form: Format) -> tuple[list[Json], str | N
     found = [(placed, shown_forms(placed, {}, Policy(), "en", frozenset())) for placed in placements]
     system = "\n\n".join(plain_text(forms.view) for placed, forms in found if placed.kind == "prompt")
     shown, held = units([_item(placed, forms) for placed, forms in found])
-    body = tuple(_placed(item) for unit in [*shown, *([held] if held else [])] for item in unit)
+    items = [item for unit in [*shown, *([held] if held else [])] for item in unit]
+    body = tuple(Placed(i.seq, i.page, "verbatim", i.role, i.text, i.parts, 0, i.anthropic) for i in items)
     window = Window(0, "", body, (), Ledger(0), PagesShown())
     rendered = render(window, system, "[]", form, "en")
     return json.loads(rendered.messages), (system or None) if form == "anthropic" else None, window
@@ -75,7 +76,3 @@ def _item(placed: Placement, forms: ShownForms) -> Item:
         len(placed.answers) - len(placed.far), 0,
         anthropic=dumps(forms.anthropic) if forms.anthropic is not None else None,
     )  # fmt: skip
-
-
-def _placed(item: Item) -> Placed:
-    return Placed(item.seq, item.page, "verbatim", item.role, item.text, item.parts, 0, item.anthropic)

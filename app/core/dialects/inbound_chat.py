@@ -84,7 +84,8 @@ class ChatWriter:
                 _grow(known, part)
 
     def _shown(self, choice: Mapping[str, Any]) -> Json:
-        shown = _shown(choice)
+        shown = {name: value for name, value in choice.items() if name not in REASONS}
+        shown["delta"] = {name: value for name, value in (choice.get("delta") or {}).items() if name != "native"}
         calls = shown["delta"].pop("tool_calls", None) or []
         calls = [{name: value for name, value in part.items() if name != "block"} for part in calls]
         passed = [part for part in calls if not self._holds(part)]
@@ -108,12 +109,6 @@ class ChatWriter:
 
 def _grow(call: Json, part: Mapping[str, Any]) -> None:
     call["function"]["arguments"] += (part.get("function") or {}).get("arguments") or ""
-
-
-def _shown(choice: Mapping[str, Any]) -> Json:
-    delta = {name: value for name, value in (choice.get("delta") or {}).items() if name != "native"}
-    shown = {name: value for name, value in choice.items() if name not in REASONS}
-    return {**shown, "delta": delta}
 
 
 def _says(choice: Mapping[str, Any]) -> bool:

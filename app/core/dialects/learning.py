@@ -73,7 +73,9 @@ def lessons(learned: Learned, body: Mapping[str, Any], told: str) -> Iterator[Le
     answers carried is sent. Where calls lack reasoning that nothing can stand in for, they are told as text.
     """
     is_missing, is_unknown = (bool(re.search(pattern, told)) for pattern in (MISSING, UNKNOWN))
-    is_of_calls = _has_calls(body) and bool(re.search(REASONING if not is_missing else WANTED, told))
+    messages = body.get("messages") or []
+    has_calls = any(message.get("tool_calls") or _kinds(message) & {"tool_use"} for message in messages)
+    is_of_calls = has_calls and bool(re.search(REASONING if not is_missing else WANTED, told))
     if is_of_calls and is_missing and THINKING not in learned.stand_ins and _lacks_thinking(body):
         yield replace(learned, stand_ins=learned.stand_ins | {THINKING})
     if (first := _likely(learned, body, told, is_missing=is_missing, is_unknown=is_unknown)) is not None:
@@ -81,13 +83,9 @@ def lessons(learned: Learned, body: Mapping[str, Any], told: str) -> Iterator[Le
     if is_of_calls:
         yield replace(learned, told=True, bare=False, stand_ins=frozenset())
         yield replace(learned, told=True, bare=True, stand_ins=frozenset())
-    roles = [message.get("role") for message in body.get("messages") or []]
+    roles = [message.get("role") for message in messages]
     if not learned.careful and any(one == other in ("user", "assistant") for one, other in pairwise(roles)):
         yield replace(learned, careful=True)  # whatever its words, roles that take turns are worth a try
-
-
-def _has_calls(body: Mapping[str, Any]) -> bool:
-    return any(message.get("tool_calls") or _kinds(message) & {"tool_use"} for message in body.get("messages") or [])
 
 
 def _lacks_thinking(body: Mapping[str, Any]) -> bool:
@@ -96,10 +94,8 @@ def _lacks_thinking(body: Mapping[str, Any]) -> bool:
 
 
 def _kinds(message: Mapping[str, Any]) -> set[Any]:
-    content = message.get("content")
-    return (
-        {block.get("type") for block in content if isinstance(block, Mapping)} if isinstance(content, list) else set()
-    )
+    blocks = content if isinstance(content := message.get("content"), list) else []
+    return {block.get("type") for block in blocks if isinstance(block, Mapping)}
 
 
 def _likely(

@@ -23,12 +23,9 @@ def request(question: Question, shown: ShownToClient) -> Json:
     withheld = {} if shown.calls_tools else {"tool_choice": "none"}
     offered = {"tools": shown.tools, **withheld} if shown.tools else {}
     custom = question.customs if question.dialect == "chat" else ()
-    given = question.options if shown.tools else _without_tools(question.options)
+    unused = () if shown.tools else ("tool_choice", "parallel_tool_calls")
+    given = {name: value for name, value in question.options.items() if name not in unused}
     return {**given, **usage, "messages": chat_messages(shown.messages, custom), **offered}
-
-
-def _without_tools(options: Mapping[str, Any]) -> Json:
-    return {name: value for name, value in options.items() if name not in ("tool_choice", "parallel_tool_calls")}
 
 
 def chat_messages(messages: Sequence[Json], custom: Collection[str] = ()) -> list[Json]:

@@ -50,14 +50,11 @@ def _by_form(draft: Draft, before: Draft | None, user_id: str | None) -> Author:
         case "user":
             if draft.results and not draft.text.strip():
                 return "tool"
-            if _calls_in_words(before) or is_machines(draft.text):
+            called = before is not None and before.role == "assistant" and CALLED.search(before.text[-2_000:])
+            if called or is_machines(draft.text):
                 return "machine"
             return "person" if draft.name in (None, user_id) else "participant"
     return "machine"
-
-
-def _calls_in_words(before: Draft | None) -> bool:
-    return before is not None and before.role == "assistant" and CALLED.search(before.text[-2_000:]) is not None
 
 
 def is_machines(text: str) -> bool:

@@ -64,23 +64,15 @@ def _erased(message: Mapping[str, Any], mark_text: str, kept_names: Collection[s
     if "tool_call_id" in message:
         result["tool_call_id"] = message["tool_call_id"]
     content = message.get("content")
-    result["content"] = (
-        _blocks(content, mark_text, kept_names) if isinstance(content, list) and _has_pairs(content) else mark_text
-    )
+    blocks = content if isinstance(content, list) else []
+    has_pairs = any(block.get("type") in ("tool_use", "tool_result") for block in blocks)
+    result["content"] = _blocks(blocks, mark_text, kept_names) if has_pairs else mark_text
     calls = [_call(call, kept_names) for call in message.get("tool_calls") or []]
     if calls:
         result["tool_calls"] = calls
-        if not _says(message):
+        if not any(message.get(name) for name in SENT_FIELDS if name not in _NOT_TEXT):
             result["content"] = None
     return result
-
-
-def _says(message: Mapping[str, Any]) -> bool:
-    return any(message.get(name) for name in SENT_FIELDS if name not in _NOT_TEXT)
-
-
-def _has_pairs(content: Sequence[Mapping[str, Any]]) -> bool:
-    return any(part.get("type") in ("tool_use", "tool_result") for part in content)
 
 
 def _blocks(content: Sequence[Mapping[str, Any]], mark_text: str, kept_names: Collection[str]) -> list[dict[str, Any]]:
@@ -236,16 +228,13 @@ def redacted(response: str, redaction: Redaction, *, whole: bool) -> str:
     if response == GONE:
         return GONE
     answer = json.loads(response)
-    if _acknowledges(answer) and (whole or _names(answer, redaction.erased | redaction.archives.keys())):
+    acknowledges = isinstance(answer, dict) and "erased" not in answer and "is_error" not in answer
+    if acknowledges and (whole or _names(answer, redaction.erased | redaction.archives.keys())):
         return GONE
     for archive, replacement in redaction.archives.items():
         answer = without_archive(answer, archive, replacement)
     ids = None if whole else redaction.erased | redaction.changed
     return dumps(without_content(answer, ids, ERASED))
-
-
-def _acknowledges(answer: Any) -> bool:
-    return isinstance(answer, dict) and "erased" not in answer and "is_error" not in answer
 
 
 def _names(value: Any, ids: Collection[str]) -> bool:

@@ -192,7 +192,7 @@ def _answered_calls(end: ConversationEnd, draft: Draft) -> tuple[AnsweredCall, .
         repeated.setdefault(id_.rpartition(REPEATED)[0], []).append(id_)
     answers = []
     for result in draft.results:
-        id_ = next(iter(open_calls), NO_ID) if result.call_id == NO_ID else result.call_id
+        id_ = next(iter(open_calls), NO_ID) if result.call_id == NO_ID else result.answers or result.call_id
         if id_ not in open_calls and repeated.get(id_):
             id_ = repeated[id_].pop()
         call = open_calls.pop(id_, None)

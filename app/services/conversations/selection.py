@@ -122,7 +122,7 @@ async def select_new_messages(
             if isinstance(request, SyncedList):
                 selection = await _of_list(tx, known, request)
             else:
-                selection = await _of_question(runtime, tx, known, request)
+                selection = _at_open_calls(known, request.messages, await _of_question(runtime, tx, known, request))
             return replace(selection, system=system)
         case _:
             assert_never(request)
@@ -266,6 +266,25 @@ async def _of_question(runtime: Runtime, tx: ReadTx, known: Conversation, reques
     return replace(
         selection, asked_before=AskedBefore(asked_through, tuple(newest[told_by[i]].seq for i in met.answers))
     )
+
+
+def _at_open_calls(known: Conversation, listed: CallersList, selection: Arrivals) -> Arrivals:
+    """Return what is new with its results at the stored calls. Answers are told by their place, so an answer's calls
+    are too: ChatMistralAI gives ids of its own to all that do not have nine letters and digits.
+    """
+    open_calls = [call for call in known.end.open_calls if not call.is_left]
+    results = [result.call_id for arrival in selection.arrivals for result in arrival.draft.results]
+    roles = listed.roles[: selection.first - listed.lead]
+    if not open_calls or not results or "assistant" not in roles or {call.id for call in open_calls} & {*results}:
+        return selection
+    back = roles[::-1].index("assistant") + 1
+    answer, *told = listed.drafts(selection.first - back)[:back]
+    answered = {result.call_id for draft in told for result in draft.results}
+    calls = [call for call in answer.calls if call.id not in answered]
+    if [call.name for call in calls] != [call.name for call in open_calls]:
+        return selection
+    ids = {call.id: stored.id for call, stored in zip(calls, open_calls, strict=True)}
+    return replace(selection, arrivals=[replace(one, draft=one.draft.at_calls(ids)) for one in selection.arrivals])
 
 
 def _is_perhaps_there(known: Conversation, request: ProxyAnswer) -> bool:
