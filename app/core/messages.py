@@ -123,8 +123,7 @@ class Draft:
 
     def at_calls(self, ids: Mapping[str, str]) -> Draft:
         """Return the message with its results at calls that have other ``ids`` in the store."""
-        results = tuple(replace(result, answers=ids.get(result.call_id, "")) for result in self.results)
-        return replace(self, results=results)
+        return replace(self, results=tuple(replace(one, answers=ids.get(one.call_id, "")) for one in self.results))
 
 
 class _Problems(list[FieldError]):
@@ -190,9 +189,8 @@ def _read_message(message: Any, loc: tuple[str | int, ...], problems: _Problems)
         problems.at((*loc, reserved), "is set by Quire and cannot be sent")
     role = message.get("role")
     if role not in ROLES:
-        problems.at(
-            (*loc, "role"), f"must be one of {', '.join(ROLES)}; a function's result is tool, with tool_call_id"
-        )
+        hint = "; a function's result is tool, with tool_call_id" if role == "function" else ""
+        problems.at((*loc, "role"), f"must be one of {', '.join(ROLES)}{hint}")
         return Draft("user", message, "")
     time = _said_at(message, loc, problems)
     author = _author(message, role, loc, problems)

@@ -24,8 +24,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
+from app.core.conversation import OpenCall
 from app.core.dialects.question import function_name
 from app.core.history.sync import DIGEST_BYTES, match
+from app.core.messages import Draft
 
 ANYTHING = b"an answer".ljust(DIGEST_BYTES)
 """Replaces the digest of any assistant message."""
@@ -115,6 +117,14 @@ def is_reworded(one: str, other: str) -> bool:
     """Return whether a message can be an edited one, by Dice's coefficient of pairs of characters: in linear time."""
     said, told = (Counter(pairwise(text[:COMPARED_CHARACTERS])) for text in (one, other))
     return 2 * (said & told).total() >= ALIKE_SHARE * (said.total() + told.total())
+
+
+def stored_ids(answer: Sequence[Draft], stored: Sequence[OpenCall]) -> dict[str, str]:
+    """Return the stored ids, by a list's, of the calls that its answer leaves open: told by place, as answers are."""
+    answered = {result.call_id for draft in answer[1:] for result in draft.results}
+    calls = [call for call in answer[0].calls if call.id not in answered]
+    is_alike = [call.name for call in calls] == [call.name for call in stored]
+    return {call.id: own.id for call, own in zip(calls, stored, strict=True)} if is_alike else {}
 
 
 def _ended(

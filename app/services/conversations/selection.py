@@ -16,7 +16,7 @@ from uuid import UUID
 from app import errors
 from app.core.calibration import Lesson, ReportedUsage
 from app.core.conversation import Conversation
-from app.core.dialects.proxy import edited, is_reworded, leaves_out, meet
+from app.core.dialects.proxy import edited, is_reworded, leaves_out, meet, stored_ids
 from app.core.history.author import author_of
 from app.core.history.preparation import Arrival
 from app.core.history.sync import LOOK_BACK, begins_with, chains, digest, is_edited, match, pieces
@@ -269,21 +269,14 @@ async def _of_question(runtime: Runtime, tx: ReadTx, known: Conversation, reques
 
 
 def _at_open_calls(known: Conversation, listed: CallersList, selection: Arrivals) -> Arrivals:
-    """Return what is new with its results at the stored calls. Answers are told by their place, so an answer's calls
-    are too: ChatMistralAI gives ids of its own to all that do not have nine letters and digits.
-    """
-    open_calls = [call for call in known.end.open_calls if not call.is_left]
-    results = [result.call_id for arrival in selection.arrivals for result in arrival.draft.results]
+    """Return what is new with its results at the stored calls: ChatMistralAI gives most calls other ids in its list."""
+    stored = [call for call in known.end.open_calls if not call.is_left]
+    results = {result.call_id for arrival in selection.arrivals for result in arrival.draft.results}
     roles = listed.roles[: selection.first - listed.lead]
-    if not open_calls or not results or "assistant" not in roles or {call.id for call in open_calls} & {*results}:
+    if not stored or "assistant" not in roles or results <= {call.id for call in stored}:
         return selection
     back = roles[::-1].index("assistant") + 1
-    answer, *told = listed.drafts(selection.first - back)[:back]
-    answered = {result.call_id for draft in told for result in draft.results}
-    calls = [call for call in answer.calls if call.id not in answered]
-    if [call.name for call in calls] != [call.name for call in open_calls]:
-        return selection
-    ids = {call.id: stored.id for call, stored in zip(calls, open_calls, strict=True)}
+    ids = stored_ids(listed.drafts(selection.first - back)[:back], stored)
     return replace(selection, arrivals=[replace(one, draft=one.draft.at_calls(ids)) for one in selection.arrivals])
 
 
