@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # ai 7.0.173: a chat in which a person stopped the answer during a tool call cannot go on: `convertToModelMessages` leaves the call
-# in, and `generateText` raises "Tool result is missing" at the next question, before it asks the model. Guessed: the call is left out, or told as stopped. (`ignoreIncompleteToolCalls` leaves it out.)
+# in, and `generateText` raises "Tool result is missing" at the next question, before it asks the model. Guessed: the call
+# is left out, or told as stopped. (`ignoreIncompleteToolCalls` leaves it out.)
 set -euo pipefail
 folder=$(mktemp --directory)
 trap 'rm -rf "$folder"' EXIT
