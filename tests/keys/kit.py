@@ -8,10 +8,13 @@ from uuid import UUID
 
 import httpx
 
+from app.caches import ServedWindows
 from app.core.edge.caller import ALL_SCOPES
 from app.core.edge.credentials import Credentials
 from app.ids import uuid7
+from app.runtime import Runtime
 from tests.api.kit import Json, call, ok, path, result, user
+from tests.conftest import wait_for
 
 HERE = UUID("aaaaaaaa-0000-7000-8000-00000000000a")
 ELSEWHERE = UUID("bbbbbbbb-0000-7000-8000-00000000000b")
@@ -115,3 +118,15 @@ def populate(client: httpx.Client, key: str, ann_key: str, user_id: str = "ann",
         str(key_id(ann_key)),
         space=space["id"],
     )
+
+
+def written(runtime: Runtime) -> None:
+    """Wait for the windows that were served: they are written after the answer."""
+    wait_for(lambda: not runtime.caches.served.dirty)
+
+
+def forget(runtime: Runtime) -> None:
+    """Have a service remember nothing that is no longer stored."""
+    meters = runtime.meters
+    for kept in (*vars(runtime.caches).values(), meters.quotas, meters.shares, meters.ledgers, meters.telling):
+        (kept._runs if isinstance(kept, ServedWindows) else kept).clear()

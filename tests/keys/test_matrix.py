@@ -14,17 +14,17 @@ from fastapi import FastAPI
 from fastapi.routing import APIRoute
 
 from app.api.http.fast_routes import EveryTurn
-from app.caches import Caches, ServedWindows
 from app.core.edge.caller import ALL_SCOPES
 from app.core.edge.identity import is_token
 from app.core.scope import Scope, keys_member
 from app.main import ROUTERS, build_app
+from app.runtime import Runtime
 from app.settings import Settings
 from tests.api.kit import Json, problem, user
 from tests.by_turns import by_turns
-from tests.conftest import patient, wait_for
+from tests.conftest import patient
 from tests.kept_rows import KeptRows
-from tests.keys.kit import ELSEWHERE, HERE, MARK, Mint, Sql, Things, bearing, minting, populate
+from tests.keys.kit import ELSEWHERE, HERE, MARK, Mint, Sql, Things, bearing, forget, minting, populate, written
 from tests.keys.tokens import Signer, minting_tokens
 
 Kind = Literal["open", "alike", "own", "numbers", "unknown", "makes", "creates", "filtered", "names", "tenant"]
@@ -329,37 +329,23 @@ def mint(request: pytest.FixtureRequest, run_as_superuser: Sql, signer: Signer) 
 class World:
     """What everybody has. It is put back only when a test has changed it."""
 
-    def __init__(self, client: httpx.Client, run: Sql, kept: KeptRows, app: FastAPI) -> None:
-        self.client, self._run, self._kept, self._app = client, run, kept, app
+    def __init__(self, client: httpx.Client, run: Sql, kept: KeptRows, runtime: Runtime) -> None:
+        self.client, self._run, self._kept, self._runtime = client, run, kept, runtime
         self._things: Things | None = None
         self._stored: Any = None
 
     def things(self) -> Things:
         if self._things is None or self._state() != self._stored:
-            self._written()
+            written(self._runtime)
             self._kept.put_back(self._make)
             self._stored = self._state()
-            self._forget()
+            forget(self._runtime)
         assert self._things is not None
         return self._things
 
     def _make(self) -> None:
         self._things = made(self.client, self._run)
-        self._written()
-
-    @property
-    def _caches(self) -> Caches:
-        caches: Caches = self._app.state.runtime.caches
-        return caches
-
-    def _written(self) -> None:
-        """Windows that were served are written after the answer."""
-        wait_for(lambda: not self._caches.served.dirty)
-
-    def _forget(self) -> None:
-        """Have the service remember nothing that is no longer stored."""
-        for cache in vars(self._caches).values():
-            (cache._runs if isinstance(cache, ServedWindows) else cache).clear()
+        written(self._runtime)
 
     def forget_keys(self) -> None:
         """Leave only those of the world itself."""
@@ -374,7 +360,7 @@ class World:
 @pytest.fixture(scope="module")
 def world(locked_app: FastAPI, locked_url: str, run_as_superuser: Sql, kept_rows: KeptRows) -> Iterator[World]:
     with patient(locked_url) as client:
-        yield World(client, run_as_superuser, kept_rows, locked_app)
+        yield World(client, run_as_superuser, kept_rows, locked_app.state.runtime)
 
 
 @pytest.fixture

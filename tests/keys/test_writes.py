@@ -6,9 +6,8 @@ A route that is added has to be listed here; what it forgets falls.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
-from uuid import uuid4
 
 import httpx
 import pytest
@@ -17,8 +16,9 @@ from app.main import build_app
 from app.postgres.embedded import EmbeddedPostgres
 from app.settings import Settings
 from tests.archive.conftest import Grep, tables_with  # noqa: F401 - a fixture
-from tests.conftest import patient, serving
-from tests.keys.kit import Sql, Things, bearing, minting, populate
+from tests.conftest import Served, patient, serve
+from tests.kept_rows import KeptRows
+from tests.keys.kit import Sql, Things, bearing, forget, minting, populate, written
 from tests.keys.test_matrix import ROUTES
 from tests.providers.fake_openai import FakeOpenAI
 
@@ -84,20 +84,31 @@ def test_every_route_that_writes_has_its_promises() -> None:
 
 
 @pytest.fixture(scope="module")
-def url(postgres: EmbeddedPostgres, settings: Settings) -> Iterator[str]:
+def server(postgres: EmbeddedPostgres, settings: Settings) -> Iterator[Served]:
     with FakeOpenAI() as api:
         changes = {"quire_masks": "secrets", "quire_audit": True, "quire_proxy_base_url": api.url}
-        yield from serving(build_app(settings.model_copy(update=changes), postgres.app_dsn))
+        with serve(build_app(settings.model_copy(update=changes), postgres.app_dsn)) as running:
+            yield running
 
 
-@dataclass(frozen=True)
+@dataclass
 class Writer:
     """Ann, who has something of every kind, where events are on."""
 
     client: httpx.Client
-    things: Things
-    key: str
     run: Sql
+    things: Things = field(init=False)
+    key: str = field(init=False)
+
+    def begin(self) -> None:
+        mint = minting(self.run)
+        self.key = mint(user="ann")
+        things = populate(self.client, mint(), self.key)
+        asked = {"model": "fake", "input": "Who are you?"}
+        response = self.client.post("/v1/responses", json=asked, headers=bearing(self.key)).json()["id"]
+        self.client.post("/conversations", json={"id": "child", "parent": "anns"}, headers=bearing(self.key))
+        self.things = replace(things, child="child", response=response)
+        self.run("UPDATE tenants SET events = true")
 
     def send(self, name: str, text: str = "", again: str | None = None) -> httpx.Response:
         """Send a route's request, with a text in all that is written in it."""
@@ -138,17 +149,19 @@ def _with(body: Any, text: str, member: str = "") -> Any:
     return body
 
 
+@pytest.fixture(scope="module")
+def writer(server: Served, run_as_superuser: Sql) -> Iterator[Writer]:
+    with patient(server.url) as client:
+        yield Writer(client, run_as_superuser)
+
+
 @pytest.fixture
-def ann(url: str, run_as_superuser: Sql, clean: None) -> Iterator[Writer]:
-    mint, tenant = minting(run_as_superuser), uuid4()  # of which the process has counted nothing
-    key = mint(tenant, user="ann")
-    with patient(url) as client:
-        things = populate(client, mint(tenant), key)
-        asked = {"model": "fake", "input": f"Who are you? {uuid4()}"}
-        response = client.post("/v1/responses", json=asked, headers=bearing(key)).json()["id"]
-        client.post("/conversations", json={"id": "child", "parent": "anns"}, headers=bearing(key))
-        run_as_superuser("UPDATE tenants SET events = true")
-        yield Writer(client, replace(things, child="child", response=response), key, run_as_superuser)
+def ann(server: Served, writer: Writer, kept_rows: KeptRows) -> Writer:
+    runtime = server.app.state.runtime
+    written(runtime)
+    kept_rows.put_back(writer.begin)
+    forget(runtime)
+    return writer
 
 
 @each_route
