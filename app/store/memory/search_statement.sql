@@ -44,9 +44,9 @@ query AS MATERIALIZED (
 -- of the rows, and reading all of these looks cheaper once vectors were rewritten. So a condition that is always true
 -- makes it expect few.
 worded AS (
-  SELECT id, fits, -(terms <#> (SELECT v FROM query)) / (SELECT information FROM query) AS coverage
+  SELECT id, passes AND {repeats} IS NOT TRUE AS fits, -product / (SELECT information FROM query) AS coverage
     FROM {read_memories}
-   WHERE NOT fits OR (terms <#> (SELECT v FROM asked)) < 0 OFFSET 0
+   WHERE NOT passes OR product < 0 OFFSET 0
 )
 
 -- piece: shared
@@ -64,8 +64,7 @@ shared AS MATERIALIZED (
 -- piece: all_memories
 -- All memories of owners in the time that is searched.
 unnest({all_of}::uuid[]) AS o (owner),
-         LATERAL (SELECT id, terms,
-                         ({fits}) IS TRUE AS fits
+         LATERAL (SELECT id, terms, terms <#> (SELECT v FROM query) AS product, ({passes}) IS TRUE AS passes
                     FROM memories
                    WHERE tenant_id = :tenant
                      AND (owner, id) >= (o.owner, :since) AND (owner, id) < (o.owner, :until)
@@ -74,9 +73,9 @@ unnest({all_of}::uuid[]) AS o (owner),
 
 -- piece: candidate_memories
 -- The candidates among memories, and all memories of the owners without an index.
-(SELECT id, terms, fits FROM {all_memories}
+(SELECT id, terms, product, passes FROM {all_memories}
           UNION ALL
-          SELECT id, terms, ({fits}) IS TRUE FROM memories
+          SELECT id, terms, terms <#> (SELECT v FROM query), ({passes}) IS TRUE FROM memories
            WHERE tenant_id = :tenant AND owner = ANY (:indexed::uuid[]) AND id = ANY (ARRAY(SELECT id FROM candidates))
          OFFSET 0) m
 
@@ -129,24 +128,23 @@ UNION
                        AND (list, memory_id) >= (l.list, :since) AND (list, memory_id) < (l.list, :until) OFFSET 0) e
      ORDER BY far LIMIT {near}) n
 
--- piece: fits
--- Whether a memory can be found.
+-- piece: passes
+-- Whether a memory can be found, if it does not repeat the query.
 (expires_at IS NULL OR expires_at > now())
                   AND {on_place}
                   AND (:types::text[] IS NULL OR type = ANY (:types))
                   AND (:among::uuid[] IS NULL OR archive_id = ANY (:among) OR id = ANY (:among))
-                  AND (:keywords::text IS NULL OR (terms <#> :keywords::text::sparsevec) < 0)
+                  AND (:keywords::text IS NULL OR (terms <#> (SELECT :keywords::text::sparsevec)) < 0)
                   AND id >= :since AND id < :until
                   AND (:sensitive::boolean OR NOT sensitive)
                   AND (conversation_uid = :asking_uid::uuid AND seq = :asking_seq::int) IS NOT TRUE
-                  AND ((terms <#> (SELECT v FROM asked)) < 0
-                       AND -(terms <#> (SELECT v FROM asked)) >= {alike} * (SELECT norm FROM asked)
-                           * sqrt(l2_norm(terms) ^ 2 - {asking_part} ^ 2 - {only_asks} ^ 2)) IS NOT TRUE
 
--- piece: alike
--- The cosine between a memory's words and a query's from which the one repeats the other. A statement tells more by a
--- single word, and repeats what was said by all of them.
-CASE WHEN {asking_part} > 0.5 THEN 0.9 WHEN :is_said::boolean THEN 0.97 ELSE 2 END
+-- piece: repeats
+-- Whether a memory with a word of the query repeats it, by the cosine between the words of the two. A statement tells
+-- more by a single word, and repeats what was said by all of them.
+((:is_said::boolean OR {asking_part} > 0.5)
+                AND -(terms <#> (SELECT v FROM asked)) >= CASE WHEN {asking_part} > 0.5 THEN 0.9 ELSE 0.97 END
+                    * (SELECT norm FROM asked) * sqrt(l2_norm(terms) ^ 2 - {asking_part} ^ 2 - {only_asks} ^ 2))
 
 -- piece: only_asks
 -- 1 of a memory that asks and tells nothing.
@@ -292,7 +290,7 @@ top AS MATERIALIZED (
 ), best AS MATERIALIZED (
   SELECT b.*, m.type, m.conversation_uid, m.seq, m.page, m.archive_id, {asking},
          {only_asks} AS only_asks,
-         CASE WHEN :speakers::text IS NOT NULL AND (m.terms <#> :speakers::text::sparsevec) < 0 THEN {spoken} ELSE 0 END
+         CASE WHEN (m.terms <#> (SELECT :speakers::text::sparsevec)) < 0 THEN {spoken} ELSE 0 END
          + CASE WHEN :times_since::uuid[] IS NULL THEN 0
                 ELSE coalesce((SELECT max(weight)
                                  FROM unnest(:times_since, :times_until::uuid[], :times_weight::float8[])
@@ -306,21 +304,24 @@ top AS MATERIALIZED (
   SELECT id, conversation_uid, seq, coverage, score, named, asking, only_asks, {talk} AS talk FROM best
    WHERE type = 'episode'
   {of_silent_turns}
+), beside AS ( -- by rows: frames of a range cost several times as much
+  SELECT conversation_uid, seq, CASE WHEN lag(seq) OVER w = seq - 1 THEN lag(asked) OVER w END AS before,
+         CASE WHEN lead(seq) OVER w = seq + 1 THEN lead(said) OVER w END AS after,
+         CASE seq - 2 WHEN lag(seq) OVER w THEN lag(said) OVER w
+                      WHEN lag(seq, 2) OVER w THEN lag(said, 2) OVER w END AS before_that,
+         CASE seq + 2 WHEN lead(seq) OVER w THEN lead(said) OVER w
+                      WHEN lead(seq, 2) OVER w THEN lead(said, 2) OVER w END AS after_that
+    FROM (SELECT conversation_uid, seq, greatest(max(asking * score), 0) AS asked, greatest(max(score), 0) AS said
+            FROM turns WHERE talk AND conversation_uid IS NOT NULL GROUP BY conversation_uid, seq) messages
+  WINDOW w AS (PARTITION BY conversation_uid ORDER BY seq)
 ), lifted AS (
-  SELECT id, conversation_uid, seq, coverage, score AS own, talk,
+  SELECT id, t.conversation_uid, t.seq, coverage, score AS own, talk,
          score + named - {only_asks_less} * only_asks * (2 - least(1, coverage / {telling_coverage}))
-         + CASE WHEN talk
-           THEN {neighbour} * (coalesce(greatest(max(asking * score) FILTER (WHERE talk) OVER before, 0), 0)
-                               + (1 - asking) * coalesce(greatest(max(score) FILTER (WHERE talk) OVER after, 0), 0))
-              + {next_but_one} * (coalesce(greatest(max(score) FILTER (WHERE talk) OVER before_that, 0), 0)
-                                  + coalesce(greatest(max(score) FILTER (WHERE talk) OVER after_that, 0), 0))
+         + CASE WHEN talk THEN {neighbour} * (coalesce(before, 0) + (1 - asking) * coalesce(after, 0))
+                             + {next_but_one} * (coalesce(before_that, 0) + coalesce(after_that, 0))
            ELSE 0 END AS score,
-         row_number() OVER (PARTITION BY conversation_uid, seq ORDER BY score DESC, id) AS place
-    FROM turns
-  WINDOW before AS (PARTITION BY conversation_uid ORDER BY seq RANGE BETWEEN 1 PRECEDING AND 1 PRECEDING),
-         after AS (PARTITION BY conversation_uid ORDER BY seq RANGE BETWEEN 1 FOLLOWING AND 1 FOLLOWING),
-         before_that AS (PARTITION BY conversation_uid ORDER BY seq RANGE BETWEEN 2 PRECEDING AND 2 PRECEDING),
-         after_that AS (PARTITION BY conversation_uid ORDER BY seq RANGE BETWEEN 2 FOLLOWING AND 2 FOLLOWING)
+         row_number() OVER (PARTITION BY t.conversation_uid, t.seq ORDER BY score DESC, id) AS place
+    FROM turns t FULL JOIN beside b ON b.conversation_uid = t.conversation_uid AND b.seq = t.seq -- see vectors
 ), drawn AS (
   SELECT id, coverage, place, CASE WHEN talk AND own > 0
            THEN score + {around} * (max(score) FILTER (WHERE talk) OVER around - score) ELSE score END AS score
@@ -354,7 +355,8 @@ silent AS MATERIALIZED (
          LATERAL (SELECT conversation_id FROM memories
                    WHERE tenant_id = :tenant AND owner = ANY (:owners) AND id = b.id OFFSET 0) c,
          LATERAL (SELECT id, conversation_uid, seq, start, {asking},
-                         owner = ANY (:owners) AND type = 'episode' AND {fits} AS fits
+                         owner = ANY (:owners) AND type = 'episode' AND {passes}
+                           AND ((terms <#> (SELECT v FROM asked)) < 0 AND {repeats}) IS NOT TRUE AS fits
                     FROM memories WHERE tenant_id = :tenant AND conversation_id = c.conversation_id
                      AND seq BETWEEN b.seq - 1 AND b.seq + 1 OFFSET 0) m -- by no owner: that would read all of theirs
    WHERE m.fits AND (m.conversation_uid, m.seq) NOT IN -- hashed once: a join would compare each with each
