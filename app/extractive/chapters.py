@@ -123,6 +123,7 @@ class ToldPage:
     ended_at: datetime
     words: Sequence[str]
     """Those of its first messages, as ``words_told`` found them."""
+    first_seq: int = 1
 
 
 @dataclass(frozen=True, slots=True)

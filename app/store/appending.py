@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cache, lru_cache, partial
 from itertools import chain
@@ -15,8 +15,9 @@ from app.core.conversation import Conversation
 from app.core.history.append import Append
 from app.core.history.rows import ClosedPage, NewArchive, NewMemory, NewMessage, NewPage, NewWish
 from app.core.times import offset_of
+from app.core.window.contents import Chapter
 from app.postgres import admission
-from app.postgres.database import Database
+from app.postgres.database import Database, wake_at_commit
 from app.postgres.sharding import Routed, routed
 from app.postgres.transactions import Changes, Tx
 from app.queue import enqueue, outbox
@@ -45,28 +46,11 @@ def _array_literal(values: Sequence[object]) -> str:
     return "{" + ",".join(quoted) + "}"
 
 
-_TYPES: dict[str, str] = {
-    "Author": "text",
-    "Kind": "text",
-    "Role": "text",
-    "Lane": "text",
-    "EventType": "text",
-    "Language": "text",
-    "int": "int",
-    "str": "text",
-    "str | None": "text",
-    "UUID": "uuid",
-    "UUID | None": "uuid",
-    "bytes": "bytea",
-    "bytes | None": "bytea",
-    "int | None": "int",
-    "datetime": "timestamptz",
-    "datetime | None": "timestamptz",
-    "tuple[str, ...]": "text",
-    "tuple[int, ...]": "text",
-    "tuple[UUID, ...]": "text",
-    "bool": "boolean",
-}
+_TYPES = {
+    **dict.fromkeys(("Author", "Kind", "Role", "Lane", "EventType", "Language", "Terms", "str"), "text"),
+    "int": "int", "bool": "boolean", "UUID": "uuid", "bytes": "bytea", "datetime": "timestamptz",
+    "tuple[str, ...]": "text[]", "tuple[int, ...]": "int[]", "tuple[UUID, ...]": "uuid[]",
+}  # fmt: skip
 STATEMENTS_KEPT = 256
 """Texts of statements that are kept: some dozens serve nearly all appends, though shapes there are thousands of."""
 FEW = 4
@@ -81,37 +65,39 @@ def _names(row: type) -> list[str]:
     return [f.name for f in fields(row)]
 
 
-def _values(row: type, count: int, first: int, alias: str) -> tuple[str, list[str], int]:
-    """Return a FROM item of so many rows, the columns, and the number of the next parameter."""
-    names, types = _names(row), [_TYPES[str(f.type)] for f in fields(row)]
+@cache
+def _types(row: type) -> list[str]:
+    return [_TYPES[str(f.type).removesuffix(" | None")] for f in fields(row)]
+
+
+@cache
+def _fields_of(row: type) -> Callable[[object], tuple[object, ...]]:
+    return attrgetter(*_names(row))
+
+
+def _values(row: type, count: int, first: int, alias: str) -> tuple[str, int]:
+    """Return a FROM item of so many rows, and the number of the next parameter."""
+    names, types = _names(row), _types(row)
     if count > FEW:
-        return _unnest(row, first, alias), names, first + len(names)
+        return _unnest(row, first, alias), first + len(names)
     starts = range(first, first + count * len(names), len(names))
     rows = (", ".join(f"${at + i}::{one}" for i, one in enumerate(types)) for at in starts)
     listed = ", ".join(f"({one})" for one in rows)
-    return f"(VALUES {listed}) AS {alias} ({', '.join(names)})", names, first + count * len(names)
+    return f"(VALUES {listed}) AS {alias} ({', '.join(names)})", first + count * len(names)
 
 
 def _unnest(row: type, first: int, alias: str) -> str:
-    parameters = ", ".join(f"${first + i}::{_TYPES[str(f.type)]}[]" for i, f in enumerate(fields(row)))
+    types = ("text" if "[]" in one else one for one in _types(row))
+    parameters = ", ".join(f"${i}::{one}[]" for i, one in enumerate(types, first))
     return f"unnest({parameters}) AS {alias} ({', '.join(_names(row))})"
 
 
-_CAST_COLUMNS = {
-    "archive_ids": "uuid[]",
-    "fresh_tokens": "int[]",
-    "marks": "int[]",
-    "key_terms": "text[]",
-    "sources": "text[]",
-    "topics": "text[]",
-    "nul_offsets": "int[]",
-    "terms": "sparsevec",
-}
 _CONTENT_COLUMNS = ("scope", "digest", "content", "nul_offsets", "length", "tokens")
 
 
-def _select(alias: str, names: Sequence[str]) -> str:
-    return ", ".join(f"{alias}.{n}::{_CAST_COLUMNS[n]}" if n in _CAST_COLUMNS else f"{alias}.{n}" for n in names)
+def _select(alias: str, row: type) -> str:
+    casts = ("sparsevec" if f.type == "Terms" else one for f, one in zip(fields(row), _types(row), strict=True))
+    return ", ".join(f"{alias}.{name}::{cast}" for name, cast in zip(_names(row), casts, strict=True))
 
 
 # What both kinds of append leave in the conversation's row.
@@ -119,7 +105,7 @@ _STATE = (
     "last_seq", "last_page", "user_seq", "prompt_through", "open_group", "open_calls", "full_total", "short_total",
     "history_total", "prompt_tokens", "language", "updated_at", "chain", "asked",
     "answered", "said_at", "said_offset", "asked_from", "refused", "title", "file_percents",
-    "file_weights", "learned_percent",
+    "file_weights", "learned_percent", "chaptered_through",
 )  # fmt: skip
 _FIRST = 6
 OWN = ("", "", "", "", "::uuid[]", "")
@@ -134,6 +120,7 @@ class StatementShape:
     messages: int
     pages: int
     indexes: int
+    chapters: int
     memories: int
     wishes: int
     ends: bool
@@ -160,6 +147,7 @@ class StatementShape:
             messages=min(len(append.messages), FEW + 1),
             pages=min(len(append.pages), FEW + 1),
             indexes=len(append.indexes),
+            chapters=min(len(append.chapters), FEW + 1),
             memories=min(len(append.memories), FEW + 1),
             wishes=min(len(append.wishes), FEW + 1),
             ends=any(wish.valid_to for wish in append.wishes),
@@ -210,6 +198,7 @@ def _parts(shape: StatementShape) -> tuple[list[_Part], list[_Part]]:
         (NewMessage, shape.messages),
         (NewPage, shape.pages),
         (ClosedPage, shape.indexes),
+        (Chapter, shape.chapters),
         (NewMemory, shape.memories),
         (NewWish, shape.wishes),
         (NewArchive, shape.archives),
@@ -218,8 +207,8 @@ def _parts(shape: StatementShape) -> tuple[list[_Part], list[_Part]]:
     ):
         target = _TARGETS.get(rows)
         if count:
-            source, names, at = _values(rows, count, at, target.alias if target else "a")
-            written = [target.write(source, names)] if target else _write_archives(source, names)
+            source, at = _values(rows, count, at, target.alias if target else "a")
+            written = [target.write(source, rows)] if target else _write_archives(source)
             (last if rows is NewWork else parts).extend(written)
         if rows is NewMemory and count and shape.embeds:
             parts.append(_unembedded(is_said=shape.notices))
@@ -306,9 +295,9 @@ class _Target:
     given: Mapping[str, str]
     after: str = ""
 
-    def write(self, source: str, names: Sequence[str]) -> _Part:
-        columns = ", ".join(["tenant_id", *self.given, *names])
-        values = ", ".join(["c.tenant_id", *self.given.values(), _select(self.alias, names)])
+    def write(self, source: str, row: type) -> _Part:
+        columns = ", ".join(["tenant_id", *self.given, *_names(row)])
+        values = ", ".join(["c.tenant_id", *self.given.values(), _select(self.alias, row)])
         sql = f"""INSERT INTO {self.table} ({columns})
           SELECT {values} FROM {{c}}, {source} {self.after}"""
         rows = f"(SELECT c.tenant_id, {self.alias}.* FROM {{c}}, {source}) AS {self.alias}"
@@ -325,6 +314,7 @@ _TARGETS = {
     NewMessage: _Target("m", "messages", _OF_CONVERSATION),
     NewPage: _Target("p", "pages", _OF_CONVERSATION),
     ClosedPage: _Target("i", "page_index", {**_OF_CONVERSATION, "source": "'extractive'"}, "ON CONFLICT DO NOTHING"),
+    Chapter: _Target("h", "chapters", _OF_CONVERSATION),
     NewMemory: _Target("s", "memories", {}, "RETURNING tenant_id, owner, id"),
     # What a scope holds already, and what a person refused, is left out.
     NewWish: _Target(
@@ -335,9 +325,9 @@ _TARGETS = {
 }
 
 
-def _write_archives(source: str, names: Sequence[str]) -> list[_Part]:
-    plain = [n for n in names if n not in _CONTENT_COLUMNS[2:]]
-    rows = f"SELECT c.tenant_id, {_select('a', names)} FROM {{c}}, {source}"
+def _write_archives(source: str) -> list[_Part]:
+    plain = [n for n in _names(NewArchive) if n not in _CONTENT_COLUMNS[2:]]
+    rows = f"SELECT c.tenant_id, {_select('a', NewArchive)} FROM {{c}}, {source}"
     # A content that is there is locked: see store.archives.INSERT_CONTENT.
     contents = f"""INSERT INTO archive_contents AS t (tenant_id, {", ".join(_CONTENT_COLUMNS)})
           SELECT DISTINCT ON (tenant_id, scope, digest) tenant_id, {", ".join(_CONTENT_COLUMNS)} FROM {{a}}
@@ -368,6 +358,7 @@ def _arguments(
     arguments += [after.chain, after.asked, after.answered, after.said_at, offset_of(after.said_at)]
     arguments += [after.asked_from, after.refused, after.title]
     arguments += [dumps(dict(after.file_percents)), dumps(after.file_weights), after.learned_percent]
+    arguments += [after.chaptered_through]
     if append.is_new:
         arguments += [after.user_id, after.system, after.system_tokens, after.has_earlier, after.scopes, after.space_id]
     arguments += proof
@@ -376,6 +367,7 @@ def _arguments(
         (NewMessage, append.messages),
         (NewPage, append.pages),
         (ClosedPage, append.indexes),
+        (Chapter, append.chapters),
         (NewMemory, append.memories),
         (NewWish, append.wishes),
         (NewArchive, append.archives),
@@ -390,26 +382,14 @@ def _arguments(
 
 def _listed(row: type, rows: Sequence[object]) -> list[object]:
     """Return rows as the flat parameter list of ``_values``, one row after the other."""
-    values_of, arrays = attrgetter(*_names(row)), _arrays(row)
-    listed = [value for one in rows for value in values_of(one)]
-    for i in arrays:
-        for at in range(i, len(listed), len(_names(row))):
-            listed[at] = _array_literal(listed[at])
-    return listed
+    return list(chain.from_iterable(map(_fields_of(row), rows)))
 
 
 def columns_of(row: type, rows: Sequence[object]) -> list[object]:
     """Return rows as arrays for ``unnest``, in the order of the fields."""
-    columns = [[getattr(r, name) for r in rows] for name in _names(row)]
-    for i in _arrays(row):
-        columns[i] = list(map(_array_literal, columns[i]))
-    return list(columns)
-
-
-@cache
-def _arrays(row: type) -> list[int]:
-    """Return the positions of the fields that are arrays."""
-    return [i for i, f in enumerate(fields(row)) if str(f.type).startswith("tuple[")]
+    columns = zip(*map(_fields_of(row), rows), strict=True)
+    typed = zip(columns, _types(row), strict=True)
+    return [list(map(_array_literal, column)) if "[]" in type_ else column for column, type_ in typed]
 
 
 async def append_alone(
@@ -435,6 +415,8 @@ async def append_alone(
     if row is None:
         return None
     database.follow(tenant, Changes(stored=[_texts(append)]))
+    if work:
+        database.work_came.set()
     return int(row["indexed_through"])
 
 
@@ -456,6 +438,8 @@ async def _write(
     if row is None:
         return None
     tx.changes.stored.append(_texts(append))
+    if work:
+        wake_at_commit(tx)
     for one in others:
         await one.fetch(tx, arguments[1:])
     return int(row["indexed_through"])
@@ -493,7 +477,7 @@ INSERT INTO memories (tenant_id, conversation_id, conversation_uid, source, type
                       created_at, learnt_at, former, {", ".join(_names(NewWish))})
 SELECT $1, $2, $3, $4, 'preference', true, 0, 0, '{kept.NO_TERMS}'::sparsevec, n.valid_from, now(),
        {_OF_WISH["former"]},
-       {_select("n", _names(NewWish))} FROM {_unnest(NewWish, 5, "n")}
+       {_select("n", NewWish)} FROM {_unnest(NewWish, 5, "n")}
  WHERE NOT EXISTS ({kept.REPEATED}) RETURNING id
 """
 # What is held now need not be accepted any more.
@@ -520,7 +504,7 @@ async def keep_wishes(tx: Tx, conversation: Conversation, wishes: Sequence[NewWi
 
 
 _INSERT_MEMORIES = f"""INSERT INTO memories (tenant_id, {", ".join(_names(NewMemory))})
-  SELECT $1, {_select("m", _names(NewMemory))} FROM {_unnest(NewMemory, 3, "m")}
+  SELECT $1, {_select("m", NewMemory)} FROM {_unnest(NewMemory, 3, "m")}
   RETURNING owner, id"""
 INSERT_MEMORIES_ALONE = routed(_INSERT_MEMORIES)
 INSERT_MEMORIES = f"""

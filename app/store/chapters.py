@@ -40,7 +40,6 @@ HOLDING = _SQL.statement("holding")
 PARTS = _SQL.statement("parts")
 UNNAMED = _SQL.statement("unnamed")
 NAME = _SQL.statement("name")
-REACH = "UPDATE conversations SET chaptered_through = $3 WHERE tenant_id = $1 AND id = $2"
 
 
 async def around(tx: ReadTx, conversation_id: str, plan: CutPlan) -> list[Chapter]:
@@ -72,17 +71,13 @@ async def shelf(tx: ReadTx, conversation_id: str, before_page: int) -> Shelf:
 
 async def told(tx: ReadTx, conversation_id: str, first_page: int, last_page: int) -> list[ToldPage]:
     rows = await tx.fetch(TOLD, conversation=conversation_id, first_page=first_page, last_page=last_page)
-    return [ToldPage(page, opened, ended, words.split()) for page, opened, ended, words in rows]
+    return [ToldPage(page, opened, ended, words.split(), first) for page, opened, ended, words, first in rows]
 
 
 async def store(tx: Tx, conversation_id: str, chapters: Sequence[Chapter]) -> None:
     """Store chapters of a locked conversation, in the place of those of the same pages."""
     rows = [(tx.tenant, *STORE.arguments({"conversation": conversation_id, **values_of(one)})) for one in chapters]
     await tx.connection.executemany(STORE.text, rows)
-
-
-async def reach(tx: Tx, conversation_id: str, page: int) -> None:
-    await tx.execute(REACH, conversation_id, page)
 
 
 async def unnamed(tx: ReadTx, conversation_id: str, first_page: int) -> Chapter | None:

@@ -47,12 +47,14 @@ SELECT c.* FROM generate_series(1, {levels}) AS l (level)
  ORDER BY c.level, c.first_page;
 
 -- name: told
--- Closed pages, each with the times of its first message and its last, and the words of its first messages.
-SELECT p.page, o.time AS opened_at, e.time AS ended_at, m.words
+-- Pages, each with the times of its first message and its last, and the words of its first messages.
+SELECT p.page, o.time AS opened_at, e.time AS ended_at, m.words, p.first_seq
   FROM pages p
   CROSS JOIN LATERAL (
-    SELECT first_seq FROM pages
-     WHERE tenant_id = :tenant AND conversation_id = :conversation AND page > p.page ORDER BY page LIMIT 1) next
+    SELECT coalesce(
+      (SELECT first_seq FROM pages
+        WHERE tenant_id = :tenant AND conversation_id = :conversation AND page > p.page ORDER BY page LIMIT 1),
+      2147483647) AS first_seq OFFSET 0) next
   CROSS JOIN LATERAL (
     SELECT coalesce(said_at, created_at) + said_offset * interval '1 minute' AS time FROM messages
      WHERE tenant_id = :tenant AND conversation_id = :conversation AND seq = p.first_seq LIMIT 1) o

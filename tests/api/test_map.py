@@ -104,6 +104,33 @@ def test_a_long_run_says_how_to_read_on(long_talk: httpx.Client) -> None:
     assert recall(long_talk, "c", "400-500")["is_error"] is True
 
 
+def test_chapters_are_the_same_however_pages_came_in(
+    client: httpx.Client, run_as_superuser: Callable[[str], list[asyncpg.Record]]
+) -> None:
+    """A batch of 45 messages ends within a page: the chapter that it closes is of stored messages and of its own."""
+    everything: list[Json] = []
+    for page in range(PAGES):
+        # An answer takes hours and the next question comes at once: no silence ends a page.
+        day, hour = 1 + page // 6, 4 * (page % 6)
+        everything += [
+            user(f"Our {SUBJECTS[day % 8]} is {page}.", said_at=f"2026-03-{day:02}T{hour:02}:00:00+02:00"),
+            assistant(f"The {SUBJECTS[page // 9 % 8]} is near.", said_at=f"2026-03-{day:02}T{hour + 3:02}:59:00+02:00"),
+        ]
+    append(client, "c", everything)
+    for first in range(0, len(everything), 45):
+        append(client, "odd", everything[first : first + 45], user_id="v")
+    for message in everything[: PAGES // 2]:
+        append(client, "each", [message], user_id="w")
+    columns = "ROW(level, first_page, last_page, at_page, terms, day)::text AS chapter"
+    whole, odd, each = (
+        run_as_superuser(f"SELECT {columns} FROM chapters WHERE conversation_id = '{name}' ORDER BY level, first_page")
+        for name in ("c", "odd", "each")
+    )
+    assert whole == odd
+    assert len(whole) > len(each) > 1
+    assert set(each) < set(whole)
+
+
 def test_no_chapter_says_what_was_erased(
     long_talk: httpx.Client, run_as_superuser: Callable[[str], list[asyncpg.Record]]
 ) -> None:

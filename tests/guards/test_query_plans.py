@@ -350,6 +350,7 @@ async def test_an_append_finds_its_conversation_by_index(tx: Tx) -> None:
                 "memories": rest,
                 "wishes": rest,
                 "archives": rest,
+                "chapters": rest,
                 "work": rest,
                 **indexed,
             }

@@ -31,6 +31,7 @@ from app.core.history.sync import INNER, link
 from app.core.messages import FRAME_TOKENS, files_in
 from app.core.model import OURS, PEOPLE, UNMATCHED, UNZONED, FileWeight, Totals, WindowWarning
 from app.core.times import dated, offset_of
+from app.core.window.contents import Chapter
 from app.core.window.fresh import stored_parts, whole_tokens
 from app.core.window.kept import keep
 from app.core.window.topics import TOPICS_KEPT, features_of, merged
@@ -60,10 +61,6 @@ class FollowUp:
     notices: bool = False
     """Whether those show what persons want kept: messages that were said just now."""
 
-    @property
-    def is_needed(self) -> bool:
-        return bool(self.pages or self.summary or self.messages or self.archives or self.embeds)
-
 
 @dataclass(frozen=True, slots=True)
 class Append:
@@ -76,6 +73,7 @@ class Append:
     pages: Sequence[NewPage] = ()
     indexes: Sequence[ClosedPage] = ()
     """That of the page that it closes, unless a job makes it."""
+    chapters: Sequence[Chapter] = ()
     open: OpenPage | None = None
     """The conversation's last page afterwards, where it is known."""
     wishes: Sequence[NewWish] = ()

@@ -14,6 +14,9 @@ from app.core.model import Author, Kind, Language, Role
 from app.core.neutral import replace_nul, without_nul
 from app.core.scope import Scope
 
+Terms = str
+"""A sparsevec literal."""
+
 
 @dataclass(frozen=True, slots=True)
 class NewMessage:
@@ -231,8 +234,7 @@ class NewMemory:
     archive_id: UUID | None
     start: int
     length: int
-    terms: str
-    """A sparsevec literal."""
+    terms: Terms
     created_at: datetime
     """When it was said; searches for a time look at that in the id (``core.times.dated``)."""
 

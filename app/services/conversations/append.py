@@ -1,9 +1,9 @@
 """Append messages.
 
 Gather: the conversation, nearly always from the process's cache (except for synced lists), and what is new. Decide:
-``core.history.preparation`` and ``core.history.append``, and whether a chapter is due. Apply: one statement, which
-stores nothing unless the conversation is still at the version that was decided on. If it is not, or if a chapter is
-due, a transaction holds the conversation's lock, and decides again what no longer holds: so it always succeeds.
+``core.history.preparation`` and ``core.history.append``, and the chapters that are due. Apply: one statement, which
+stores nothing unless the conversation is still at the version that was decided on. If it is not, a transaction holds
+the conversation's lock, and decides again what no longer holds: so it always succeeds.
 
 No LLM, no embedding; and tokens are counted before a lock is taken wherever possible.
 """
@@ -11,7 +11,7 @@ No LLM, no embedding; and tokens are counted before a lock is taken wherever pos
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from uuid import UUID
@@ -184,9 +184,8 @@ async def _append(task: _Task) -> AppendOutcome:
         await _check_client_ids(task, known, selection)
     decided = await _decide(task, known, selection, told, None)
     after = decided.append.conversation
-    is_due = chapters.is_due(after)
     is_in_new_space = known is None and after.space_id is not None  # which nobody may erase meanwhile
-    alone = is_settled and not decided.is_large and not is_due and not is_in_new_space and not decided.has_values
+    alone = is_settled and not decided.is_large and not is_in_new_space and not decided.has_values
     if alone:
         if not _is_seen(task.request):
             await limits.require_room(task.runtime, task.tenant, after.user_id)
@@ -210,16 +209,13 @@ async def _append_locked(task: _Task, decided: _Decided | None) -> AppendOutcome
                 if known is not None and not selection.arrivals:
                     return await _store_nothing(task, tx, known, selection)
                 told = await _told(task, tx, known, selection)
-                decided = await _decide(task, known, selection, told, decided)
+                decided = await _decide(task, known, selection, told, decided, tx)
             if not _is_seen(task.request):
                 await limits.require_room_in(task.runtime, tx, decided.append.conversation.user_id)
             if (indexed := await appending.append_within(tx, *_statement(task, decided))) is not None:
                 break
         else:
             raise errors.StorageUnavailable("The conversation is repeatedly created and erased. Try again.")
-        if chapters.is_due(decided.append.conversation):
-            after = await chapters.close_due(task.runtime, tx, decided.append.conversation)
-            decided = replace(decided, append=replace(decided.append, conversation=after))
     return _remember(task, decided, indexed)
 
 
@@ -337,9 +333,10 @@ def _problems_of_said(known: Conversation | None, selection: Arrivals) -> list[e
 
 
 async def _decide(
-    task: _Task, known: Conversation | None, selection: Arrivals, told: _Told, earlier: _Decided | None
-) -> _Decided:
-    """Return everything the append writes. What ``earlier`` found out is used again where it still holds."""
+    task: _Task, known: Conversation | None, selection: Arrivals, told: _Told, earlier: _Decided | None,
+    tx: Tx | None = None,
+) -> _Decided:  # fmt: skip
+    """Return everything the append writes, with what ``earlier`` found out that still holds. ``tx`` has the lock."""
     if problems := _problems_of_said(known, selection):
         raise errors.Invalid(errors=problems)
     if known is not None and (learned := selection.learned) is not None:
@@ -351,6 +348,9 @@ async def _decide(
     preparation = await run_in_thread_if_large(size, prepare, basis, counts, READER, uuid7, before)
     counts = await _count(task, counts, await run_in_thread_if_large(size, list, texts(basis, preparation)))
     found = await run_in_thread_if_large(size, decide, basis, preparation, counts, uuid7)
+    if chapters.is_due(found.conversation):
+        reading = nullcontext(tx) if tx is not None else task.runtime.database.snapshot(task.tenant)
+        found = await chapters.closing(reading, found)
     response = await run_in_thread_if_large(size, _response, task, selection, found.conversation, found)
     return _Decided(found, selection, response, preparation, counts)
 
@@ -426,7 +426,9 @@ async def _count(task: _Task, counts: Counts, new: Iterable[str]) -> Counts:
 def _statement(
     task: _Task, decided: _Decided
 ) -> tuple[Append, Sequence[NewWork], IdempotentResponse | None, Sequence[NewEvent]]:
-    work = enqueue.traced(enqueue.in_lock_order(_work(decided.append)), task.runtime.tracing.traceparent())
+    after, runtime = decided.append.conversation, task.runtime
+    work = [*_work(decided.append), *chapters.naming(runtime, after, decided.append.chapters)]
+    work = enqueue.traced(enqueue.in_lock_order(work), runtime.tracing.traceparent())
     told = of_append(decided.append) if task.tenant in task.runtime.meters.telling else ()
     events = [outbox.event(type_, **data) for type_, data in told]
     if task.key is None:
@@ -475,8 +477,6 @@ def _remember(task: _Task, decided: _Decided, indexed: int) -> AppendOutcome:
     conversation = decided.append.conversation
     if indexed != conversation.indexed_through:
         conversation = replace(conversation, indexed_through=indexed)
-    if decided.append.follow_up.is_needed:
-        task.runtime.database.work_came.set()
     task.runtime.caches.keep_conversation(task.tenant, conversation)
     if (page := decided.append.open) is not None:
         task.runtime.caches.keep_open_page(task.tenant, conversation, page)

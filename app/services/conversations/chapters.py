@@ -1,21 +1,26 @@
-"""Close chapters: in the transaction of the append that opens the page which makes one due.
+"""Close chapters: with the append that opens the page which makes one due.
 
 Neither a model nor a token counter sees old text here: what pages tell stands beside their messages since they came in.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 
 import anyio.to_thread
 
 from app.core.conversation import Conversation
+from app.core.history.append import Append
+from app.core.history.rows import NewMessage
 from app.core.line import Line
-from app.core.window.contents import Chapter
-from app.extractive.chapters import PAGES_DUE, bound, close, described
-from app.postgres.transactions import Tx
+from app.core.window.contents import LINES_PER_PAGE, Chapter
+from app.extractive.chapters import PAGES_DUE, ToldPage, bound, close, described
+from app.postgres.transactions import ReadTx, Tx
 from app.queue import enqueue
+from app.queue.enqueue import NewWork
 from app.runtime import Runtime
 from app.store import chapters
 
@@ -25,22 +30,34 @@ def is_due(conversation: Conversation) -> bool:
     return conversation.totals.last_page - 1 - conversation.chaptered_through >= PAGES_DUE
 
 
-async def close_due(runtime: Runtime, tx: Tx, conversation: Conversation) -> Conversation:
-    first = conversation.chaptered_through + 1
-    pages = await chapters.told(tx, conversation.id, first, conversation.totals.last_page - 1)
-    shelf = await chapters.shelf(tx, conversation.id, first)
+async def closing(reading: AbstractAsyncContextManager[ReadTx], append: Append) -> Append:
+    """Return the append with the chapters that the pages before it and its own make."""
+    after = append.conversation
+    first = after.chaptered_through + 1
+    async with reading as tx:
+        stored = await chapters.told(tx, after.id, first, after.totals.last_page)
+        shelf = await chapters.shelf(tx, after.id, first)
+    pages = _with_messages(stored, append.messages, after.updated_at)[:-1]
     closed = await anyio.to_thread.run_sync(close, pages, shelf)  # 50 ms for a few words
-    await chapters.store(tx, conversation.id, closed)
-    await _name(runtime, tx, conversation, closed)
-    through = max((chapter.last_page for chapter in closed), default=conversation.chaptered_through)
-    await chapters.reach(tx, conversation.id, through)
-    return replace(conversation, chaptered_through=through)
+    through = max((chapter.last_page for chapter in closed), default=after.chaptered_through)
+    return replace(append, conversation=replace(after, chaptered_through=through), chapters=closed)
 
 
-async def _name(runtime: Runtime, tx: Tx, conversation: Conversation, some: Sequence[Chapter]) -> None:
-    if runtime.chat is not None:
-        own = conversation.line.own
-        await enqueue.enqueue(tx, [enqueue.chapter(own, conversation.uid, c.first_page) for c in some if c.level == 1])
+def _with_messages(pages: Iterable[ToldPage], messages: Iterable[NewMessage], now: datetime) -> list[ToldPage]:
+    """Return pages with the messages that come after what is stored of them."""
+    found = {page.page: page for page in pages}
+    for one in messages:
+        time = (one.said_at or now).astimezone(UTC) + timedelta(minutes=one.said_offset)
+        page = found.get(one.page) or ToldPage(one.page, time, time, (), one.seq)
+        words = one.words.split() if one.seq < page.first_seq + LINES_PER_PAGE else ()
+        found[one.page] = replace(page, ended_at=time, words=[*page.words, *words])
+    return list(found.values())
+
+
+def naming(runtime: Runtime, conversation: Conversation, some: Iterable[Chapter]) -> list[NewWork]:
+    """Return the jobs that name chapters, where a model can."""
+    id_, uid, new = conversation.line.own, conversation.uid, some if runtime.chat is not None else ()
+    return [enqueue.chapter(id_, uid, chapter.first_page) for chapter in new if chapter.level == 1]
 
 
 async def describe_again(runtime: Runtime, tx: Tx, conversation: Conversation, pages: Sequence[int]) -> None:
@@ -52,7 +69,7 @@ async def describe_again(runtime: Runtime, tx: Tx, conversation: Conversation, p
     for chapter in held:
         again = await _again(tx, line, chapter)
         await chapters.store(tx, line.own, [replace(again, at_page=chapter.at_page)])
-    await _name(runtime, tx, conversation, held)
+    await enqueue.enqueue(tx, naming(runtime, conversation, held))
 
 
 async def _again(tx: Tx, line: Line, chapter: Chapter) -> Chapter:
