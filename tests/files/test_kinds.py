@@ -359,6 +359,53 @@ def test_custom_instructions_are_proposed_and_only_the_newest() -> None:
     assert all((one["status"], one["pinned"]) == ("proposed", True) for one in written)
 
 
+def test_what_another_model_remembered_is_proposed_and_never_pinned() -> None:
+    listed = "# Model Set Context\n\n1. [2025-04-05]. Likes longjing.\n2. Has two cats."
+    kept = {"content_type": "model_editable_context", "model_set_context": listed}
+    fenced = {"content_type": "user_editable_context", "user_profile": "Of no use to most:\n```A baker.```"}
+    [talk] = chatgpt(
+        node("i", "root", "user", content=fenced),
+        node("k", "i", "assistant", content=kept),
+        node("u", "k", "user", "Plot it"),
+        current="u",
+    )
+    file = {"path": "/profile.md", "content": "# Ann\nBakes.", "updated_at": "2026-08-24T19:55:22Z"}
+    remembered = {
+        "conversations_memory": "**Work**\n\nBakes.\n\n**Home**\n\nTwo cats.",
+        "project_memories": {"p": "Ships."},
+    }
+    claude = {**remembered, "memory_files": [file], "account_uuid": "a"}
+    for kind, value, expected in (
+        ("chatgpt", [talk], [("A baker.", True), ("Likes longjing.", False), ("Has two cats.", False)]),
+        (
+            "claude-ai",
+            [remembered],
+            [("**Work**\n\nBakes.", False), ("**Home**\n\nTwo cats.", False), ("Ships.", False)],
+        ),
+        ("claude-ai", claude, [("Ships.", False), ("# Ann\nBakes.", False)]),
+    ):
+        document = Document("m.json", value)
+        assert kinds.kind_of(document) is kinds.BY_NAME[kind]
+        memories = [one for one in kinds.found_in(document, kinds.BY_NAME[kind]) if isinstance(one, Memory)]
+        assert [(one.text, one.more["pinned"]) for one in memories][-len(expected) :] == expected
+        assert all(one.more["status"] == "proposed" for one in memories)
+
+
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        ("Green \ue200cite\ue202turn0search1\ue202turn0news2\ue201.", "Green."),
+        ('In \ue200entity\ue202["city","Hangzhou","China"]\ue201.', "In Hangzhou."),
+        ("See \ue200url\ue202the shop\ue202https://tea.example\ue201!", "See the shop!"),
+        ("\ue203Longjing\ue204 is green【12†source】", "Longjing is green"),
+        ("Leaves 【绿茶】", "Leaves 【绿茶】"),
+    ],
+)
+def test_an_answer_of_chatgpt_is_what_a_person_read(written: str, read: str) -> None:
+    [talk] = talks("chatgpt", Document("c.json", chatgpt(node("a", "root", "assistant", written), current="a")))
+    assert texts(talk) == [read]
+
+
 def test_a_sub_agents_rollout_names_its_parent() -> None:
     spawn = {"thread_spawn": {"parent_thread_id": "p", "depth": 1, "agent_nickname": "Ada"}}
     for source, expected in ((spawn, {"agent": "Ada", "parent": "codex:p"}), ("review", {"agent": "review"})):

@@ -97,7 +97,7 @@ def knows_chatgpt(document: Document) -> bool:
 
 
 def chatgpt(document: Document) -> Iterator[Found]:
-    """Read `conversations.json`. The newest custom instructions are proposed as memories."""
+    """Read `conversations.json`; propose the newest custom instructions, and what ChatGPT remembered, as memories."""
     instructions: dict[str, tuple[float, str]] = {}
     for number, found in enumerate(rows_of(document.value, "conversations"), 1):
         mapping = found.get("mapping")
@@ -113,21 +113,34 @@ def chatgpt(document: Document) -> Iterator[Found]:
             yield from _chatgpt_talk(found, mapping, name)
         except ValueError as error:
             yield Skipped(place, str(error))
+    _, listed = instructions.pop(_REMEMBERED, (0.0, ""))
     for about, (time, text) in instructions.items():
-        key = f"chatgpt:{about}:{sha256(text.encode('utf-8', 'replace')).hexdigest()[:24]}"
-        yield Memory(key, text, {"from": f"ChatGPT: {about}"}, time_of(time or None), more=_proposed(text))
+        yield _proposed(f"ChatGPT: {about}", text, time_of(time or None), pinned=len(text) <= _PINNED_MAX)
+    for day, text in _NUMBERED.findall(listed):
+        yield _proposed(f"ChatGPT: {_REMEMBERED}", text, time_of(day))
 
 
 _PINNED_MAX = 2_000
 """Characters of a memory that is always in view."""
 
 
-def _proposed(text: str) -> Json:
-    """Return that a person told another tool to keep it in mind, and is asked whether it holds here, too."""
-    return {"status": "proposed", "pinned": len(text) <= _PINNED_MAX}
+def _proposed(source: str, text: str, at: str | None, *, pinned: bool = False) -> Memory:
+    """Return what another tool keeps in mind: the person is asked whether it holds here, too.
+
+    Only what they wrote themselves is to be pinned, not what a model wrote about them.
+    """
+    key = f"{source.lower().replace(': ', ':')}:{sha256(text.encode('utf-8', 'replace')).hexdigest()[:24]}"
+    return Memory(key, text, {"from": source}, at, more={"status": "proposed", "pinned": pinned})
 
 
-_INSTRUCTIONS = {"about_user_message": "about the user", "about_model_message": "how to answer"}
+_INSTRUCTIONS = {
+    "about the user": ("about_user_message", "user_profile"),
+    "how to answer": ("about_model_message", "user_instructions"),
+}
+"""Where a text stands alone, and where in a fence within ChatGPT's own words: newer exports have only that."""
+_FENCED = re.compile(r"```(?:[a-z]*\n)?(.*?)```", re.DOTALL)
+_REMEMBERED = "what it remembered"
+_NUMBERED = re.compile(r"^\s*\d+\. *(?:\[(\d{4}-\d\d-\d\d)\]\.)? *(.*\S)", re.MULTILINE)
 
 
 def _newer(known: Mapping[str, tuple[float, str]], found: Json, mapping: Mapping[str, Any]) -> dict[str, Any]:
@@ -138,15 +151,23 @@ def _newer(known: Mapping[str, tuple[float, str]], found: Json, mapping: Mapping
     for node in mapping.values():
         message = node.get("message") if isinstance(node, dict) else None
         content = message.get("content") if isinstance(message, dict) else None
-        if not isinstance(content, dict) or content.get("content_type") != "user_editable_context":
+        if not isinstance(message, dict) or not isinstance(content, dict):
             continue
-        assert isinstance(message, dict)
-        told = (message.get("metadata") or {}).get("user_context_message_data") or {}
-        for member, about in _INSTRUCTIONS.items():
-            text = told.get(member)
+        for about, text in _in_mind(content, message.get("metadata") or {}):
             if isinstance(text, str) and text.strip() and time >= known.get(about, (0.0, ""))[0]:
                 newer[about] = time, text.strip()
     return newer
+
+
+def _in_mind(content: Json, metadata: Json) -> Iterator[tuple[str, Any]]:
+    match content.get("content_type"):
+        case "user_editable_context":
+            told = metadata.get("user_context_message_data") or {}
+            for about, (alone, within) in _INSTRUCTIONS.items():
+                fenced = _FENCED.search(str(content.get(within) or ""))
+                yield about, told.get(alone) or (fenced and fenced[1])
+        case "model_editable_context":
+            yield _REMEMBERED, content.get("model_set_context")
 
 
 def _begun(found: Json, mapping: Any) -> str:
@@ -216,13 +237,25 @@ def _chatgpt_text(content: Any) -> str:
     return ""
 
 
-_MARKS = re.compile("[\ue200-\ue204]")
-"""Private characters around citations."""
+_MARKED = re.compile(
+    "( ?)\ue200([a-z_]+)(?:\ue202([^\ue201\ue202]*))?[^\ue201]*\ue201|[\ue200-\ue204]| ?【[0-9:]+†[^】]*】"
+)
+"""A citation, card, picture or link, with its kind and words, between private characters; older citations have none."""
+
+
+def _shown(marked: re.Match[str]) -> str:
+    """Return the words that a person read there: of a citation, none."""
+    match marked[2]:
+        case "entity":  # a list of its kind, its name and more
+            return marked[1] + "".join(re.findall(r'"([^"]*)"', marked[3] or "")[1:2])
+        case "url" | "link_title":
+            return marked[1] + (marked[3] or "")
+    return ""
 
 
 def _chatgpt_part(part: Any) -> str:
     if isinstance(part, str):
-        return _MARKS.sub("", part)
+        return _MARKED.sub(_shown, part)
     if not isinstance(part, dict):
         return ""
     kind = str(part.get("content_type", "part")).removesuffix("_asset_pointer")
@@ -239,13 +272,22 @@ _ROOT = "00000000-0000-4000-8000-000000000000"
 
 def knows_claude_ai(document: Document) -> bool:
     first = document.value[0] if isinstance(document.value, list) and document.value else document.value
-    return isinstance(first, dict) and "chat_messages" in first
+    return isinstance(first, dict) and ("chat_messages" in first or "conversations_memory" in first)
 
 
 def claude_ai(document: Document) -> Iterator[Found]:
-    """Read the `conversations.json` of a Claude.ai export. The newest message is the end of what is shown."""
+    """Read a Claude.ai export: `conversations.json`, or what Claude remembered, which is proposed as memories.
+
+    The newest message is the end of what is shown.
+    """
+    if isinstance(document.value, dict) and "conversations_memory" in document.value:  # since August 2026 in no list
+        yield from _claude_memories(document.value)
+        return
     for number, found in enumerate(rows_of(document.value, "conversations"), 1):
         messages, uuid = found.get("chat_messages"), found.get("uuid")
+        if "conversations_memory" in found:
+            yield from _claude_memories(found)
+            continue
         if messages is None or not uuid:
             raise ValueError("a conversation has no `chat_messages` or no `uuid`")
         if not messages:
@@ -264,6 +306,17 @@ def claude_ai(document: Document) -> Iterator[Found]:
         shown = path_to(parents, leaves[-1], str(uuid))
         others = [path_to(parents, leaf, str(uuid)) for leaf in leaves[:-1]]
         yield from trees(base, shown, others, said)
+
+
+def _claude_memories(found: Json) -> Iterator[Memory]:
+    """Yield what Claude remembered of all conversations, of each project, and in files: a memory for each heading."""
+    told = [("conversations", found.get("conversations_memory"), None)]
+    told += [(f"project {uuid}", text, None) for uuid, text in (found.get("project_memories") or {}).items()]
+    told += [(str(f.get("path")), f.get("content"), f.get("updated_at")) for f in found.get("memory_files") or []]
+    for about, text, at in told:
+        for part in re.split(r"\n(?=#|\*\*[^*\n]+\*\*\s*\n)", text or ""):
+            if part.strip():
+                yield _proposed(f"Claude.ai: {about}", part.strip(), time_of(at))
 
 
 def _chat(message: Json) -> Iterator[Said]:
