@@ -38,11 +38,11 @@ ARCHIVE_PASSAGES = 3
 """Passages of one archive among the results: a log that has the query's words everywhere would fill them."""
 
 PART_MAX = 0.05
-"""The share of an indexed owner's memories that the query's rarest words find together; what has none but commoner
-words is found by its vector.
+"""The share of an indexed owner's memories that the query's rarest words find together, by words alone twice as many:
+what has none but commoner words is found by its vector.
 """
-LISTS, NEAR = 24, 2_000
-"""The lists of vectors that are read, and the nearest vectors of these."""
+LISTS, NEAR = 24, 600
+"""The lists of vectors that are read, and the nearest vectors of these: some more than are looked at."""
 
 _SQL = SqlFile(
     __file__,
@@ -97,7 +97,7 @@ def without_vectors(place: str, read: Mapping[str, object]) -> Statement:
     """Return the search by words: only memories with one of the query's are scored, and their neighbours join them."""
     how = {
         "compared": "", "by_meaning": "", "joined": "{no_vectors}", "is_close": "false", "nearest_vectors": "",
-        "words_min": 1, "of_silent": "{silent} ", "of_silent_turns": "{silent_turns}",
+        "words_min": 1, "shares": 2, "of_silent": "{silent} ", "of_silent_turns": "{silent_turns}",
     }  # fmt: skip
     return _SQL.statement("search", on_place=place, **how, **read)
 
@@ -110,7 +110,7 @@ def with_vectors(place: str, read: Mapping[str, object]) -> Statement:
     how = {
         "compared": "{how_compared} ", "by_meaning": "{closeness} ", "joined": "{vectors}",
         "is_close": "closeness >= (SELECT least FROM closeness)", "nearest_vectors": "{nearest}", "words_min": 0,
-        "of_silent": "", "of_silent_turns": "",
+        "shares": 1, "of_silent": "", "of_silent_turns": "",
     }  # fmt: skip
     return _SQL.statement("search", on_place=place, **newest, **how, **read)
 

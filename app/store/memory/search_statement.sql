@@ -82,13 +82,13 @@ unnest({all_of}::uuid[]) AS o (owner),
 -- piece: within
 -- All memories of some conversations, or those that a search is narrowed to, looked up one by one.
 candidates AS MATERIALIZED (
-  SELECT m.id FROM unnest(:conversations::text[]) AS c (conversation),
+  SELECT m.id, NULL::float8 AS far FROM unnest(:conversations::text[]) AS c (conversation),
          LATERAL (SELECT id FROM memories WHERE tenant_id = :tenant AND conversation_id = c.conversation OFFSET 0) m
   UNION
-  SELECT m.id FROM unnest(:among::uuid[]) AS a (archive),
+  SELECT m.id, NULL FROM unnest(:among::uuid[]) AS a (archive),
          LATERAL (SELECT id FROM memories WHERE tenant_id = :tenant AND archive_id = a.archive OFFSET 0) m
   UNION
-  SELECT unnest(:among::uuid[])
+  SELECT unnest(:among::uuid[]), NULL
 ),
 
 -- piece: looked_up
@@ -99,34 +99,34 @@ wanted AS MATERIALIZED (
   UNION ALL
   SELECT term FROM (SELECT term, sum(part) OVER rarest AS through, row_number() OVER rarest AS place FROM idf
                     WINDOW rarest AS (ORDER BY part, term)) t
-   WHERE :keywords::text IS NULL AND (through <= {part_max} OR place <= {words_min})
-), candidates AS MATERIALIZED (
-  SELECT p.memory_id AS id FROM wanted w, unnest(:indexed::uuid[]) AS o (owner),
+   WHERE :keywords::text IS NULL AND (through <= {shares} * {part_max} OR place <= {words_min})
+), candidates AS MATERIALIZED ( -- with the products of those in lists
+  SELECT id, min(far) AS far FROM (
+  SELECT p.memory_id AS id, NULL::float8 AS far FROM wanted w, unnest(:indexed::uuid[]) AS o (owner),
          LATERAL (SELECT memory_id FROM postings
                    WHERE tenant_id = :tenant AND owner = o.owner AND term = w.term
                      AND (owner, term, memory_id) >= (o.owner, w.term, :since)
                      AND (owner, term, memory_id) < (o.owner, w.term, :until) OFFSET 0) p
-  UNION
-  SELECT u.memory_id FROM unnest(:indexed::uuid[]) AS o (owner),
+  UNION ALL
+  SELECT u.memory_id, NULL FROM unnest(:indexed::uuid[]) AS o (owner),
          LATERAL (SELECT memory_id FROM unembedded WHERE tenant_id = :tenant AND owner BETWEEN o.owner AND o.owner
                    ORDER BY owner, memory_id OFFSET 0) u -- in no other index's order
-  {nearest_vectors}
+  {nearest_vectors}) c GROUP BY id
 ),
 
 -- piece: nearest
 -- The nearest vectors of the nearest lists.
-UNION
-  SELECT memory_id FROM (
-    SELECT e.memory_id
-      FROM (SELECT i.owner, c.list
-              FROM search_indexes i,
-                   LATERAL (SELECT list FROM unnest(i.centroids) WITH ORDINALITY AS c (centroid, list)
-                             ORDER BY centroid <#> (SELECT v FROM spread), list LIMIT {lists}) c
-             WHERE i.tenant_id = :tenant AND i.owner = ANY (:indexed) AND :keywords::text IS NULL) l,
-           LATERAL (SELECT memory_id, embedding <#> (SELECT v FROM spread) AS far FROM listed
-                     WHERE tenant_id = :tenant AND owner = l.owner AND model = :model AND list = l.list
-                       AND (list, memory_id) >= (l.list, :since) AND (list, memory_id) < (l.list, :until) OFFSET 0) e
-     ORDER BY far LIMIT {near}) n
+UNION ALL
+  (SELECT e.memory_id, e.far
+     FROM (SELECT i.owner, c.list
+             FROM search_indexes i,
+                  LATERAL (SELECT list FROM unnest(i.centroids) WITH ORDINALITY AS c (centroid, list)
+                            ORDER BY centroid <#> (SELECT v FROM spread), list LIMIT {lists}) c
+            WHERE i.tenant_id = :tenant AND i.owner = ANY (:indexed) AND :keywords::text IS NULL) l,
+          LATERAL (SELECT memory_id, embedding <#> (SELECT v FROM spread) AS far FROM listed
+                    WHERE tenant_id = :tenant AND owner = l.owner AND model = :model AND list = l.list
+                      AND (list, memory_id) >= (l.list, :since) AND (list, memory_id) < (l.list, :until) OFFSET 0) e
+    ORDER BY far LIMIT {near})
 
 -- piece: passes
 -- Whether a memory can be found, if it does not repeat the query.
@@ -220,15 +220,15 @@ closeness AS MATERIALIZED (
 -- planner without statistics of an owner, expecting a row or two, would do. Conditions on its rows are in a CASE, so
 -- that it stays a full join: the planner would see through any other condition that a lone row cannot pass.
 FULL JOIN
-         (SELECT memory_id, ((SELECT level FROM closeness) - (embedding <#> (SELECT v FROM closeness))
-            - (SELECT mean FROM closeness)) / (SELECT deviation FROM closeness) AS closeness
+         (SELECT memory_id, ((SELECT level FROM closeness) - far - (SELECT mean FROM closeness))
+                            / (SELECT deviation FROM closeness) AS closeness
             FROM {read_vectors} OFFSET 0) e
            ON e.memory_id = m.id
 
 -- piece: all_vectors
 -- All vectors of owners in the time that is searched.
 unnest({all_of}::uuid[]) AS o (owner),
-                 LATERAL (SELECT memory_id, embedding FROM embeddings
+                 LATERAL (SELECT memory_id, embedding <#> (SELECT v FROM closeness) AS far FROM embeddings
                            WHERE tenant_id = :tenant
                              AND (owner, model, memory_id) >= (o.owner, :model, :since)
                              AND (owner, model, memory_id) < (o.owner, :model, :until)
@@ -237,11 +237,13 @@ unnest({all_of}::uuid[]) AS o (owner),
 
 -- piece: candidate_vectors
 -- Those of the candidates, and all of the owners without an index.
-(SELECT memory_id, embedding FROM {all_vectors}
+(SELECT memory_id, far FROM {all_vectors}
                   UNION ALL
-                  SELECT memory_id, embedding FROM embeddings
+                  SELECT id, far FROM candidates WHERE far IS NOT NULL
+                  UNION ALL
+                  SELECT memory_id, embedding <#> (SELECT v FROM closeness) FROM embeddings
                    WHERE tenant_id = :tenant AND owner = ANY (:indexed) AND model = :model
-                     AND memory_id = ANY (ARRAY(SELECT id FROM candidates))
+                     AND memory_id = ANY (ARRAY(SELECT id FROM candidates WHERE far IS NULL))
                   OFFSET 0) v
 
 -- piece: no_vectors
