@@ -293,7 +293,7 @@ class MemoryErased(BaseModel):
 
 class SearchResults(BaseModel):
     results: list[FoundMemory]
-    total_found: int = Field(description="how many match; with more than 30,000 memories, at least so many")
+    total_found: int = Field(description="how many match; with more than 10,000 memories, at least so many")
     mode: Literal["hybrid", "semantic", "keyword"]
     search_query_expanded: str | None
     warnings: list[WarningItem]

@@ -1,7 +1,7 @@
 """When an owner's memories are indexed for search, and how.
 
 An exact search takes CPU in proportion to the memories, a search by the index hardly more for many than for few. The
-index costs 7 kB for each memory, so only owners that gain by it have one.
+index costs 7 kB and half a millisecond for each memory, so only owners that gain by it have one.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from math import ceil
 from uuid import UUID
 
-LARGE = 30_000
+LARGE = 10_000
 """Memories from which on an owner has an index: a hybrid search of as many takes less than half of the CPU by it."""
 LOOKED_AT = 256
 """An owner's memories are counted at every so many new ones: counting takes milliseconds."""
