@@ -139,7 +139,7 @@ def without_markup(sentence: str) -> str:
 
 def code_language(source: str) -> str:
     """Return the programming language with the most tell-tale lines; "" if there are none."""
-    text = source[:20_000]
+    text = source[:8_000]  # what follows hardly ever tells another one
     folded = f"{text.lower()}\n"
     scores = [
         (sum(1 for _ in islice(pattern.finditer(text), 50)) if any(hint in folded for hint in hints) else 0, name)

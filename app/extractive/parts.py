@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
+from itertools import chain
 from math import log
 
 from app.extractive.patterns import specifics
@@ -24,9 +25,9 @@ OTHERS_CHARACTERS = 16_000
 K1 = 1.2
 EDGE, ERROR, VALUE = 2.0, 2.0, 0.15
 """What the first and the last stretch, one with an error, and each value in one are worth."""
-_ERROR = re.compile(
-    r"\b(?:error|exception|traceback|failed|failure|fatal|denied|warning)\b|错误|失败|异常|警告|报错", re.IGNORECASE
-)
+_ERRORS = ("error", "exception", "traceback", "failed", "failure", "fatal", "denied", "warning")
+_HAN_ERRORS = ("错误", "失败", "异常", "警告", "报错")
+_ERROR = re.compile(rf"\b(?:{'|'.join(_ERRORS)})\b|{'|'.join(_HAN_ERRORS)}")
 
 
 def best_parts(text: str, question: str, characters_max: int) -> list[tuple[int, int]]:
@@ -55,16 +56,33 @@ def _stretches(text: str) -> Iterator[tuple[int, int]]:
             at = to
 
 
+class _Wanted(dict[str, tuple[str, ...]]):
+    """The terms of a question that each run of a text has: a text repeats its words."""
+
+    def __init__(self, question: str) -> None:
+        self.terms = set(bm25.terms(question)) - bm25.STOP_WORDS
+
+    def __missing__(self, run: str) -> tuple[str, ...]:
+        found = tuple(bm25.terms_of_run(run))
+        self[run] = found = () if self.terms.isdisjoint(found) else tuple(term for term in found if term in self.terms)
+        return found
+
+
 def _worth(stretches: list[str], question: str) -> list[tuple[float, bool]]:
     """Return the score of each, and whether it holds a word of the question, or an error."""
-    wanted = set(bm25.terms(question)) - bm25.STOP_WORDS
-    found = [Counter(term for term in bm25.terms(text) if term in wanted) for text in stretches]
+    wanted = _Wanted(question)
+    found = [Counter(chain.from_iterable(map(wanted.__getitem__, bm25.runs(text)))) for text in stretches]
     holders = Counter(term for terms in found for term in terms)
     weights = {term: log(1 + len(stretches) / count) for term, count in holders.items()}
     worth = []
     for at, (text, terms) in enumerate(zip(stretches, found, strict=True)):
-        fails = bool(_ERROR.search(text))
+        fails = _reports_error(text.lower())
         score = sum(weights[term] * count * (K1 + 1) / (count + K1) for term, count in terms.items())
         score += EDGE * (at in (0, len(stretches) - 1)) + ERROR * fails + VALUE * specifics(text)
         worth.append((score, fails or bool(terms)))
     return worth
+
+
+def _reports_error(text: str) -> bool:
+    """Return whether a text in lower case reports an error. Most have none of the words, which is told sooner alone."""
+    return any(map(text.__contains__, (*_ERRORS, *_HAN_ERRORS))) and _ERROR.search(text) is not None

@@ -16,10 +16,9 @@ _ASSET = re.compile(
     r"\.(?:png|jpe?g|gif|svg|ico|css|js|woff2?|webp)(?:[?#]|$)|/(?:static|assets|fonts)/|w3\.org|schema\.org",
     re.IGNORECASE,
 )
-_PATH = re.compile(
-    r"(?<![\w/.])(?:~|\.{1,2})?/(?:[\w@+-][\w.@+-]*/){1,12}[\w@+-][\w.@+-]*|\b[\w-]{1,60}\.(?:py|ts|tsx|js|md|json"
-    r"|csv|txt|pdf|go|rs|java|ya?ml|toml|html|sql|xlsx|docx|pptx|ipynb|log|xml)\b"
-)
+_FILE = r"\.(?:py|ts|tsx|js|md|json|csv|txt|pdf|go|rs|java|ya?ml|toml|html|sql|xlsx|docx|pptx|ipynb|log|xml)\b"
+_ENDS = re.compile(_FILE)
+_PATH = re.compile(r"(?<![\w/.])(?:~|\.{1,2})?/(?:[\w@+-][\w.@+-]*/){1,12}[\w@+-][\w.@+-]*|\b[\w-]{1,60}" + _FILE)
 _TITLE = re.compile(
     r'"title"\s*:\s*"([^"\\\n]{3,200})"|^#{1,2} +(\S[^\n]{2,160})$|<title[^>]{0,100}>([^<\n]{3,200})',
     re.MULTILINE | re.IGNORECASE,
@@ -34,7 +33,7 @@ def summarize(text: str, *, max_chars: int = 200, language: Language) -> str:
 def sources(text: str, declared: Sequence[str] = ()) -> list[str]:
     """Return up to three places the result came from: those declared, else URLs, paths and titles found in it."""
     body = unwrap(text)[:WINDOW]
-    paths = (match[0] for match in islice(_PATH.finditer(body), 100))
+    paths = islice(_paths(body), 100)
     titles = (squeeze(match[1] or match[2] or match[3]) for match in islice(_TITLE.finditer(body), 10))
     chosen: dict[str, None] = {}
     for candidate in chain(declared, _urls(body), paths, titles):
@@ -44,6 +43,13 @@ def sources(text: str, declared: Sequence[str] = ()) -> list[str]:
         if len(chosen) == _MAX_SOURCES:
             break
     return list(chosen)
+
+
+def _paths(body: str) -> Iterator[str]:
+    """Yield the paths in a text. Most lines have none, which a search for what each has tells ten times as soon."""
+    for line in body.split("\n"):
+        if "/" in line or ("." in line and _ENDS.search(line)):
+            yield from (match[0] for match in _PATH.finditer(line))
 
 
 def _urls(body: str) -> Iterator[str]:

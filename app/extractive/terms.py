@@ -27,6 +27,8 @@ _TOKEN = re.compile(
     rf"|[^\W{HAN}]+(?:[-._@/'\u2019][^\W{HAN}]+)*"
     r"|[.,;:!?。，；：！？\n]"
 )
+_ASCII_TOKEN = re.compile(r"https?://[^\s\"'<>()\[\]{}|\\]+|[A-Za-z0-9_]+(?:[-._@/'][A-Za-z0-9_]+)*|[.,;:!?\n]")
+"""The same of a text in ASCII, in two thirds of the time."""
 _NAME, _TITLED, _QUANTITY, _EMAIL, _DATE, _HASH, _CAMEL = (
     re.compile(PATTERNS[name]) for name in ["name", "titled", "quantity", "email", "date", "hash", "camel"]
 )
@@ -52,7 +54,7 @@ def scored_terms(text: str, n: int) -> list[tuple[str, float]]:
     if n <= 0:
         return []
     readable, keys = _readable(straight(scalar(unwrap(text))))
-    tokens = _TOKEN.findall(readable)[:_MAX_TOKENS]
+    tokens = (_ASCII_TOKEN if readable.isascii() else _TOKEN).findall(readable)[:_MAX_TOKENS]
     segmented = {token: segments(token) for token in dict.fromkeys(tokens) if is_han(token)}
     scores = _word_scores(tokens, segmented)
     for term, score in (*_phrases(readable), *_pairs(tokens, segmented, scores)):
@@ -118,13 +120,11 @@ def _number(value: float) -> str:
 
 
 def _word_scores(tokens: Sequence[str], segmented: Mapping[str, list[str]]) -> dict[str, float]:
-    candidates: list[str] = []
-    for token in tokens:
-        if token in segmented:
-            candidates.extend(segmented[token])
-        elif token not in _PUNCTUATION:
-            candidates.append(token.removesuffix("'s"))
-    merged = _merged_by_case(Counter(candidates))
+    counts: Counter[str] = Counter()
+    for token, times in Counter(tokens).items():
+        for candidate in segmented.get(token) or ([] if token in _PUNCTUATION else [token.removesuffix("'s")]):
+            counts[candidate] += times
+    merged = _merged_by_case(counts)
     total = len(merged) or 1
     scores: dict[str, float] = {}
     for rank, (token, times) in enumerate(merged.items()):
@@ -176,8 +176,9 @@ def _shape(token: str) -> float:
         return 0.0
     if token.isalpha() and len(token) < 33 and (lower == token or not _CAMEL.search(token)):
         return _plain(token, lower)
-    for pattern, weight in ((_EMAIL, 2.8), (_DATE, 0.7), (_HASH, 0.6)):
-        if pattern.match(token):
+    forms = (("@" in token, _EMAIL, 2.8), (token[0].isdigit(), _DATE, 0.7), (len(token) > 15, _HASH, 0.6))
+    for may_be, pattern, weight in forms:
+        if may_be and pattern.match(token):
             return weight
     if any(map(str.isdigit, token)):
         return 2.3 if any(map(str.isalpha, token)) else (min(0.06 * len(token), 0.5) if len(token) > 2 else 0.0)

@@ -60,8 +60,10 @@ have to fit its vector."""
 
 _CJK = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u3040-\u30ff\uac00-\ud7af\U00020000-\U0003ffff"
 _RUN = re.compile(f"[{_CJK}]+|[^\\W_{_CJK}]+(?:[._@'’-][^\\W_{_CJK}]+)*", re.UNICODE)
+_ASCII_RUN = re.compile("[A-Za-z0-9]+(?:[._@'-][A-Za-z0-9]+)*")
+"""The same of a text in ASCII, in half the time."""
 _HAS_NUMBER = re.compile(r"\d[,.'’ ]\d{3}")
-_HAS_CODE = re.compile(r"[A-Z]{3}\d")
+_HAS_CODE = re.compile(r"[A-Z][A-Z][A-Z]\d")
 _CODED = re.compile(r"(?<![^\W_])[A-Z]{3}(\d+(?:\.\d+)?)(?!\w)")
 _NUMBER = re.compile(
     r"(?<![\d.,])(?:"
@@ -79,13 +81,19 @@ STOP_PAIRS = words_of("stop_pairs.txt")
 
 
 def terms(text: str) -> Iterator[str]:
-    for run in _runs(text):
-        yield from _word_terms(run) if _is_usual(run) else _run_terms(run)
+    return chain.from_iterable(map(terms_of_run, runs(text)))
 
 
-def _runs(text: str) -> list[str]:
+def terms_of_run(run: str) -> Iterable[str]:
+    return _word_terms(run) if _is_usual(run) else _run_terms(run)
+
+
+def runs(text: str) -> list[str]:
+    """Return the words of a text and its runs of Chinese, Japanese or Korean; they are made of terms."""
     text = unescaped(text)
-    text = text if text.isascii() else straight(unicodedata.normalize("NFKC", text))
+    if text.isascii():
+        return [*_ASCII_RUN.findall(text), *_numbers(text)]
+    text = straight(unicodedata.normalize("NFKC", text))
     return [*_RUN.findall(text), *_numbers(text)]
 
 
@@ -157,7 +165,7 @@ def document(text: str, speaker: str = "") -> str:
     It has a component for each term of the speaker's name besides, which only ``speakers`` of a query finds, and one
     that says how much of it asks.
     """
-    counts = dict(Counter(chain.from_iterable(_components(_runs(text)))))
+    counts = dict(Counter(chain.from_iterable(_components(runs(text)))))
     size = sum(counts.values())
     for index in _STOPPED & counts.keys():
         del counts[index]

@@ -29,6 +29,8 @@ def test_parts_are_stretches_of_the_text_that_do_not_overlap(text: str, question
     [
         ("Which broker clears the containers?", "Ivar Tamm is the broker for all containers.\n"),
         ("哪家公司负责清关?", "清关由塔林的海鸥公司负责。\n"),
+        ("Which queries stopped?", "The QueryStops of Ivar Tamm were counted.\n"),
+        ("What is 1234567?", "A total of USD1,234,567 was paid.\n"),
     ],
 )
 def test_what_answers_the_question_comes_first(question: str, wanted: str) -> None:

@@ -186,7 +186,8 @@ class TextReader(Protocol):
 
     def language(self, text: str) -> Language: ...
 
-    def lines(self, placement: Placement) -> LinesOfMessage: ...
+    def lines(self, placement: Placement, card: ArchiveCard | None) -> LinesOfMessage:
+        """Return the lines of a message. ``card``: that of its first result if it is archived."""
 
     def card(self, uuid: UUID, answer: AnsweredCall, language: Language, now: datetime) -> ArchiveCard: ...
 
@@ -216,17 +217,14 @@ class Archived:
     card: ArchiveCard
     expires_at: datetime | None
     placeholder: str
+    shown: str
+    """Its text as models see it."""
     parts: Sequence[tuple[int, str]] = ()
     """Offset and text, as windows show it, of what matters to the page's question, the best first."""
 
     @property
     def text(self) -> str:
         return self.answer.result.text
-
-    @property
-    def shown(self) -> str:
-        """Its text as models see it."""
-        return marked(self.text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -324,12 +322,12 @@ def _prepared(placement: Placement, basis: Basis, counts: Counts, reader: TextRe
     archived = {
         index: Archived(
             placement.answers[index], card, expires_at, placeholder(card, basis.language or "en"),
-            _parts(placement, index, basis, reader),
+            marked(placement.answers[index].result.text), _parts(placement, index, basis, reader),
         )
         for index, card, expires_at in _cards(placement, basis, counts, reader, new_id)
     }  # fmt: skip
     forms = _forms(placement, archived, basis)
-    read = reader.lines(placement)
+    read = reader.lines(placement, archived[0].card if 0 in archived else None)
     is_elsewhere = bool(archived) or forms.loaded is not None or placement.kind == "prompt"
     words = "" if is_elsewhere else neutral(read.words)
     wishes = tuple(replace(wish, text=neutral(wish.text)) for wish in read.wishes)
