@@ -18,7 +18,7 @@ import anyio.to_thread
 from fastapi import FastAPI
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from app import errors
+from app import errors, heap
 from app.postgres.provision import provided
 from app.settings import MISSPELT, InvalidSettingsError, Settings, misspelt, read
 from app.telemetry import logs
@@ -73,6 +73,7 @@ class FromEnvironment:
             app = self._build(settings, dsn)
             async with app.router.lifespan_context(app):
                 self._app = app
+                heap.freeze()
                 yield
         finally:
             self._app = None

@@ -1,7 +1,6 @@
 """Build what a process works with from its settings: for the roots, and without HTTP, which only some of them serve."""
 
 import asyncio
-import gc
 import hashlib
 import json
 import logging
@@ -16,7 +15,6 @@ from typing import TYPE_CHECKING, TypeAlias
 import anyio.to_thread
 from pydantic import SecretStr
 
-from app import heap
 from app.core.edge.audit import Auditing
 from app.core.edge.deployment import Access, Proxying, Retention, Working, embedding_slots
 from app.core.edge.identity import IdentityProvider
@@ -212,14 +210,3 @@ def proxying(settings: Settings) -> Proxying:
 def working(settings: Settings) -> Working:
     rules = taken(settings, Working)
     return replace(rules, embedding_jobs=rules.embedding_jobs or embedding_slots(os.cpu_count() or 1))
-
-
-def freeze_gc() -> None:
-    """Exclude the objects that exist after start-up from garbage collection.
-
-    For processes that serve one app until they end. A full collection stops everything else, for longer the more
-    objects there are.
-    """
-    gc.collect()
-    gc.freeze()
-    heap.give_back()

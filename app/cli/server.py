@@ -14,8 +14,9 @@ import click
 import uvicorn
 from fastapi import FastAPI
 
+from app import heap
 from app.api.http.deadlines import impatient
-from app.assembly import access, freeze_gc
+from app.assembly import access
 from app.cli.shared import connected, errors_in_words
 from app.core.edge.hosts import is_loopback
 from app.core.messages import Limits
@@ -156,7 +157,7 @@ class Server(uvicorn.Server):
         await super().startup(sockets)
         if not self.started:
             return
-        freeze_gc()
+        heap.freeze()
         host, port = self.servers[0].sockets[0].getsockname()[:2]
         click.echo(self._hello(url=f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"))
 

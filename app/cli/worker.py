@@ -8,7 +8,7 @@ import click
 
 from app import heap
 from app import worker as jobs
-from app.assembly import freeze_gc, runtime_of
+from app.assembly import runtime_of
 from app.cli.shared import database_of, errors_in_words, read_settings, warn_of_misspelt_settings
 from app.settings import Settings
 from app.signals import Stopping, stop_on_signals
@@ -39,7 +39,7 @@ def worker() -> None:
 async def _work(settings: Settings, dsn: str, stopping: Stopping) -> None:
     stop = asyncio.Event()
     async with runtime_of(settings, dsn) as runtime:
-        freeze_gc()
+        heap.freeze()
         click.echo(WORKER_UP)
         loop = asyncio.get_running_loop()
         with stopping.telling(lambda: loop.call_soon_threadsafe(stop.set)):

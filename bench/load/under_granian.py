@@ -16,7 +16,7 @@ from granian import Granian
 from granian.constants import HTTPModes, Interfaces, Loops
 from starlette.types import ASGIApp
 
-from app.assembly import freeze_gc
+from app import heap
 from app.main import build_app
 from app.settings import Settings
 from bench.load import bare
@@ -44,7 +44,7 @@ def _loaded() -> ASGIApp:
     settings = Settings()
     assert settings.database_url is not None
     app = build_app(settings, settings.database_url)
-    freeze_gc()
+    heap.freeze()
     return app
 
 
