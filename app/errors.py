@@ -1,37 +1,8 @@
-"""Every expected error, drawn once.
-
-    QuireError
-    ├── BadRequest             400  the body is not JSON
-    ├── Unauthorized           401  the key is missing or not valid
-    │   └── InvalidToken       401  a token of the identity provider is refused; says why
-    ├── Forbidden              403  the key is valid but not for this
-    ├── NotFound               404  unknown, or another tenant's: the same answer for both
-    │   └── ThreadNotFound     404  a thread of Messages that is gone, or was never there
-    ├── TooSlow                408  the body did not arrive in time
-    ├── Conflict               409  the resource is not in a state that allows this
-    │   ├── Fork               409  a synced list contradicts what is stored; carries where
-    │   └── ErasedSince        409  an Idempotency-Key whose request was done, and what it stored was erased since
-    ├── PayloadTooLarge        413
-    ├── UnsupportedMediaType   415
-    ├── Misdirected            421  the Host is not a name of the service, and no keys are required
-    ├── Invalid                422  a value is missing, unknown or out of range; `errors` says where
-    │   ├── BudgetTooSmall     422  carries the smallest budget that works
-    │   ├── UnservedThread     422  a thread of Messages that cannot be served
-    │   └── IdempotencyMismatch 422 a key reused with a different request
-    ├── TooManyRequests        429  carries Retry-After
-    ├── Overdue                503  the response took too long; carries Retry-After
-    ├── Busy                   503  too much is in progress; carries Retry-After
-    ├── IssuerUnavailable      503  the keys of the tokens' issuer cannot be read; carries Retry-After
-    ├── Unlogged               503  a read or an erasure could not be written to the audit log
-    ├── StorageUnavailable     503  the database is unavailable, slow or busy; carries Retry-After
-    │   ├── OutcomeUnknown     503  the response to a commit was lost: the write can have succeeded
-    │   └── StorageFull        503  the database's disk is full: nothing was stored
-    ├── StorageDamaged         500  a page of the database cannot be read: its disk or its memory failed
-    └── UnsafeDatabase         500  start-up only: the database cannot keep Quire's promises
+"""Every expected error, by status.
 
 A class has one meaning, one status and one stable code; the code becomes the problem type
-`urn:quire:problem:<code>`. `detail` is shown to callers, so it holds no values from the request and no internals.
-Without a detail of its own an error says its first field error: "`budget` must be at least 1."
+`urn:quire:problem:<code>`, and its words the title unless it has another. Callers see `detail`, so it holds no values
+from the request and no internals; by default it is the first field error: "`budget` must be at least 1."
 """
 
 import json
@@ -77,6 +48,10 @@ class QuireError(Exception):
     always: ClassVar[Mapping[str, str]] = {}
     """Headers of every such answer."""
 
+    def __init_subclass__(cls) -> None:
+        if "code" in vars(cls) and "title" not in vars(cls):
+            cls.title = cls.code.replace("-", " ").capitalize()
+
     def __init__(
         self,
         detail: str = "",
@@ -103,7 +78,6 @@ class BadRequest(QuireError):
 
     status = 400
     code = "bad-request"
-    title = "Bad request"
 
 
 class Unauthorized(QuireError):
@@ -111,7 +85,6 @@ class Unauthorized(QuireError):
 
     status = 401
     code = "unauthorized"
-    title = "Unauthorized"
     always: ClassVar[Mapping[str, str]] = {"WWW-Authenticate": "Bearer"}
 
 
@@ -128,15 +101,13 @@ class Forbidden(QuireError):
 
     status = 403
     code = "forbidden"
-    title = "Forbidden"
 
 
 class NotFound(QuireError):
-    """The caller's scope has nothing by that name."""
+    """The caller's scope has nothing by that name. What another tenant has is answered alike."""
 
     status = 404
     code = "not-found"
-    title = "Not found"
 
 
 class ThreadNotFound(NotFound):
@@ -160,7 +131,6 @@ class Conflict(QuireError):
 
     status = 409
     code = "conflict"
-    title = "Conflict"
 
 
 class Fork(Conflict):
@@ -174,7 +144,6 @@ class ErasedSince(Conflict):
     """The request was done under its Idempotency-Key, and what it stored has been erased since."""
 
     code = "erased-since"
-    title = "Erased since"
 
 
 class PayloadTooLarge(QuireError):
@@ -182,7 +151,6 @@ class PayloadTooLarge(QuireError):
 
     status = 413
     code = "payload-too-large"
-    title = "Payload too large"
 
 
 class UnsupportedMediaType(QuireError):
@@ -190,7 +158,6 @@ class UnsupportedMediaType(QuireError):
 
     status = 415
     code = "unsupported-media-type"
-    title = "Unsupported media type"
 
 
 class Invalid(QuireError):
@@ -205,7 +172,6 @@ class BudgetTooSmall(Invalid):
     """The fixed parts and the newest user message alone are over the budget."""
 
     code = "budget-too-small"
-    title = "Budget too small"
 
     def __init__(self, minimum_budget: int) -> None:
         super().__init__(
@@ -241,7 +207,6 @@ class TooManyRequests(QuireError):
 
     status = 429
     code = "too-many-requests"
-    title = "Too many requests"
 
 
 class Overdue(QuireError):
@@ -258,7 +223,6 @@ class Busy(QuireError):
 
     status = 503
     code = "busy"
-    title = "Busy"
     always: ClassVar[Mapping[str, str]] = {"Retry-After": "1"}
 
 
@@ -267,7 +231,6 @@ class IssuerUnavailable(QuireError):
 
     status = 503
     code = "issuer-unavailable"
-    title = "Issuer unavailable"
     always: ClassVar[Mapping[str, str]] = {"Retry-After": "10"}
 
 
@@ -285,7 +248,6 @@ class StorageUnavailable(QuireError):
 
     status = 503
     code = "storage-unavailable"
-    title = "Storage unavailable"
     always: ClassVar[Mapping[str, str]] = {"Retry-After": "1"}
 
 
@@ -293,7 +255,6 @@ class OutcomeUnknown(StorageUnavailable):
     """The database's answer to a commit was lost. The request may have been done or not."""
 
     code = "outcome-unknown"
-    title = "Outcome unknown"
 
 
 class StorageFull(StorageUnavailable):
@@ -322,4 +283,3 @@ class UnsafeDatabase(QuireError):
     """The database connection could break isolation or lose acknowledged writes."""
 
     code = "unsafe-database"
-    title = "Unsafe database"
