@@ -276,8 +276,6 @@ class ServedWindows:
 
 @dataclass(frozen=True)
 class Caches:
-    """The caches of one process."""
-
     windows: TTLCache[tuple[object, ...], KeptWindow] = field(
         default_factory=lambda: TTLCache(WINDOWS_KEPT_BYTES, WINDOWS_KEPT_SECONDS, getsizeof=lambda kept: kept.size)
     )

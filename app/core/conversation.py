@@ -13,8 +13,6 @@ from app.core.scope import Scope, scope_of, scopes_in_view
 
 @dataclass(frozen=True, slots=True)
 class OpenCall:
-    """A call that awaits its result."""
-
     id: str
     name: str
     arguments: str
@@ -43,8 +41,6 @@ class ConversationEnd:
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """A conversation's row."""
-
     id: str
     """A ``Line`` where it is stored."""
     uid: UUID

@@ -58,8 +58,6 @@ _TYPES = tuple(
 
 
 class EncodedFile(NamedTuple):
-    """A stretch of a text."""
-
     start: int
     end: int
     kind: str

@@ -116,8 +116,6 @@ def _change(before: Mapping[str, int], after: Mapping[str, int]) -> float:
 
 @dataclass(frozen=True, slots=True)
 class ToldPage:
-    """A page that a chapter is made of."""
-
     page: int
     opened_at: datetime
     ended_at: datetime

@@ -62,8 +62,6 @@ class ModelToolCall:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A chat completion."""
-
     text: str
     tool_calls: tuple[ModelToolCall, ...]
     model: str
@@ -73,8 +71,6 @@ class Reply:
 
 
 class Chat(Protocol):
-    """A chat model."""
-
     model: str
     context_window: int
     """Tokens of prompt and answer together."""

@@ -46,8 +46,6 @@ LEARNED_MAX = 1000
 
 @dataclass(frozen=True, slots=True)
 class ModelRequest:
-    """One request to the model."""
-
     body: Mapping[str, Any]
     repeated: Sequence[int] = ()
     """How many of its messages follow each place up to which later requests repeat it (``marking.places``)."""

@@ -35,8 +35,6 @@ NO_KEY = "none"
 
 
 class Wire:
-    """The connections to one API."""
-
     def __init__(
         self,
         *,

@@ -28,8 +28,6 @@ PRUNED_AT_ONCE = 5_000
 
 @dataclass(frozen=True, slots=True)
 class NewEvent:
-    """A row of ``events``."""
-
     id: UUID
     type: EventType
     data: str
@@ -113,8 +111,6 @@ LAST = "SELECT last_event FROM tenants WHERE tenant_id = $1"
 
 @dataclass(frozen=True, slots=True)
 class StoredEvent:
-    """A numbered event."""
-
     id: UUID
     seq: int
     type: str

@@ -364,8 +364,6 @@ _JOB = """id, kind, lane, conversation_id, attempts, error, failed_at, created_a
 
 @dataclass(frozen=True, slots=True)
 class ListedJob:
-    """A job as lists show it."""
-
     id: UUID
     kind: str
     lane: str

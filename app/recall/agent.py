@@ -49,8 +49,6 @@ def as_sizes(given: Mapping[str, Any], messages: int) -> Mapping[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class Handoff:
-    """The result of a recall."""
-
     search_summary: str
     relevant_memory_keys: tuple[str, ...]
     confidence: float
@@ -60,8 +58,6 @@ class Handoff:
 
 @dataclass
 class Task:
-    """The agent's progress."""
-
     iterations_max: int
     language: Language
     iteration: int = 1

@@ -27,8 +27,6 @@ _logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class SandboxLimits:
-    """Limits on a run of code."""
-
     seconds: float = 10.0
     """Time from start to end, including the tools' work."""
     cpu_seconds: int = 2

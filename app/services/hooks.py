@@ -49,8 +49,6 @@ class Heard:
 
 @dataclass(frozen=True, slots=True)
 class _Session:
-    """The session that an event belongs to."""
-
     runtime: Runtime
     caller: Caller
     user_id: str

@@ -31,8 +31,6 @@ JOINED = """archives a
 
 @dataclass(frozen=True, slots=True)
 class ShowingMessage:
-    """A message that shows an archive."""
-
     conversation_id: str
     uid: UUID
     seq: int

@@ -185,8 +185,6 @@ UPDATE conversations SET shown = NULL, version = version + 1
 
 @dataclass(frozen=True, slots=True)
 class ListedBranch:
-    """A branch as lists show it."""
-
     line: Line
     uid: UUID
     parent_id: str | None

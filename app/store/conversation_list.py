@@ -42,8 +42,6 @@ class ConversationFilter:
 
 @dataclass(frozen=True, slots=True)
 class ListedConversation:
-    """A conversation as lists show it."""
-
     id: str
     uid: UUID
     user_id: str | None

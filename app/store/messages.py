@@ -178,8 +178,6 @@ async def archived_texts(tx: ReadTx, ids: Sequence[UUID]) -> dict[UUID, str]:
 
 @dataclass(frozen=True, slots=True)
 class ListedPage:
-    """A page as lists show it."""
-
     page: int
     title: str
     first_seq: int

@@ -34,8 +34,6 @@ READY = _SQL.statement("ready")
 
 @dataclass(frozen=True, slots=True)
 class PrunedMessage:
-    """A message to prune."""
-
     seq: int
     kind: str
     role: str

@@ -44,8 +44,6 @@ that waits between its calls then writes 7 kB a turn instead of 3."""
 
 @dataclass(frozen=True)
 class Row:
-    """A stored row."""
-
     first: int
     """The number of its first window."""
     before: bytes

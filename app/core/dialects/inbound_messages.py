@@ -94,8 +94,6 @@ def _choice(choice: Any) -> Json:
 
 
 class MessagesWriter:
-    """Writes one answer as the events of Messages."""
-
     def __init__(self, id_: str, model: str) -> None:
         self._id, self._model = id_, model
         self._blocks: list[Json] = []

@@ -16,8 +16,6 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A request to a model."""
-
     dialect: Dialect
     """The client's."""
     body: Mapping[str, Any]

@@ -128,8 +128,6 @@ def _bare(block: Mapping[str, Any]) -> Json:
 
 
 class MessagesReader:
-    """Reads the events of Messages."""
-
     def __init__(self) -> None:
         self._head: Json = {}
         self._usage: Json = {}

@@ -87,8 +87,6 @@ def _text(response_format: Any) -> Json | None:
 
 
 class ResponsesReader:
-    """Reads the events of Responses."""
-
     def __init__(self) -> None:
         self._head: Json = {}
         self._calls: dict[int, int] = {}

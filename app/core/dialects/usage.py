@@ -76,8 +76,6 @@ class Price:
 
 @dataclass(frozen=True, slots=True)
 class Prices:
-    """A price for each model that has one."""
-
     by_model: Mapping[str, Price] = field(default_factory=dict)
     models: ModelTable | None = None
     """Its rows have the prices of models that have none here."""

@@ -24,8 +24,6 @@ NOBODYS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Auditing:
-    """Rules of the audit log."""
-
     is_on: bool = setting(
         Variable("quire_audit", False),
         "Log in the database who read or erased what, when and from where (`GET /audit`): ids, no content.",
@@ -37,8 +35,6 @@ class Auditing:
 
 @dataclass(frozen=True, slots=True)
 class AuditEntry:
-    """A row of the log."""
-
     action: Action
     route: str
     """The method and the path's template."""

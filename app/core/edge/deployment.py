@@ -16,8 +16,6 @@ DEFAULT_USER = "default"
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """Rules of access: callers, hosts and rates."""
-
     host: str = "127.0.0.1"
     """The address that the service listens on."""
     hosts: str = setting(
@@ -89,8 +87,6 @@ def _names(text: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Proxying:
-    """Rules of the proxy: models, recall and limits."""
-
     model: str | None = setting(
         Variable("quire_proxy_model", None), "Model for proxy requests that name none. Unset: MEMORY_LLM_MODEL."
     )
@@ -136,8 +132,6 @@ def embedding_slots(cores: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Working:
-    """A worker's concurrent jobs, and the lease on each."""
-
     llm_jobs: int = setting(
         Variable("quire_worker_llm_jobs", 4, ge=1, le=100), "Concurrent LLM jobs (indexing, summaries) of a worker."
     )

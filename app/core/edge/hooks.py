@@ -52,8 +52,6 @@ FAILED = "Error: "
 
 @dataclass(frozen=True, slots=True)
 class HookFormat:
-    """Differences between agents' events."""
-
     session: str = "session_id"
     events: Mapping[str, str] = field(default_factory=dict)
     """Names of its events to ours."""
@@ -109,8 +107,6 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class HookPlan:
-    """The decision on an event."""
-
     is_known: bool = True
     """Whether the event is one that concerns Quire; of others nothing is looked at."""
     messages: tuple[Mapping[str, Any], ...] = ()

@@ -41,8 +41,6 @@ KINDS = tuple(field.name for field in fields(Quota))
 
 @dataclass(frozen=True, slots=True)
 class Reached:
-    """A limit that is reached."""
-
     limit: str
     of: str
     """Whose it is: ``key``, ``tenant`` or ``user``."""

@@ -23,8 +23,6 @@ SERVICES_MAX = 4
 
 @dataclass(frozen=True, slots=True)
 class ServedApi:
-    """An API behind the proxy."""
-
     base_url: str
     api_key: str | None = None
     dialect: Dialect = "chat"

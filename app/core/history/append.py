@@ -46,8 +46,6 @@ CALL_ID_SHOWN = 64
 
 @dataclass(frozen=True, slots=True)
 class FollowUp:
-    """The work that an append leaves to jobs."""
-
     pages: Sequence[int] = ()
     """Closed pages to index."""
     summary: bool = False
@@ -64,8 +62,6 @@ class FollowUp:
 
 @dataclass(frozen=True, slots=True)
 class Append:
-    """Everything that an append writes."""
-
     conversation: Conversation
     """The conversation afterwards; the append applies if the stored version is one less, or if it is new."""
     is_new: bool

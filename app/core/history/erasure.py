@@ -31,8 +31,6 @@ _NOT_TEXT = frozenset({"role", "tool_call_id", "tool_calls"})
 
 @dataclass(frozen=True, slots=True)
 class Forms:
-    """The stored forms of a message."""
-
     body: str
     view: str | None
     anthropic: str | None

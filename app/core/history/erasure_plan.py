@@ -32,8 +32,6 @@ Place = tuple[str, int]
 
 @dataclass(frozen=True, slots=True)
 class StoredMessage:
-    """A message as it is stored."""
-
     conversation_id: str
     seq: int
     id: UUID

@@ -38,8 +38,6 @@ class ForkPlace:
 
 @dataclass(frozen=True, slots=True)
 class Forked:
-    """A branch to store."""
-
     branch: Conversation
     stretches: tuple[Stretch, ...]
     said_offset: int = 0

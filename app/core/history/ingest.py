@@ -219,8 +219,6 @@ class ShownForms:
 
 @dataclass(frozen=True, slots=True)
 class FormTokens:
-    """Tokens of a message's forms."""
-
     full: int
     short: int
     loaded: int

@@ -19,8 +19,6 @@ from app.core.neutral import flat
 
 @dataclass(frozen=True, slots=True)
 class ArchiveCard:
-    """The description of an archived result."""
-
     uuid: UUID
     tool_name: str
     query_summary: str

@@ -106,8 +106,6 @@ class NewWish:
 
 @dataclass(frozen=True, slots=True)
 class HistoryMessage:
-    """A message as the history has it."""
-
     conversation_id: str
     seq: int
     id: UUID

@@ -67,8 +67,6 @@ class RefusedPattern(ValueError):  # noqa: N818 - the pattern is refused
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """A pattern that was read."""
-
     text: str
     expression: str | None
     """In PostgreSQL's syntax; None for literal text."""

@@ -29,8 +29,6 @@ Message = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Condensing:
-    """Condenses messages of a page."""
-
     page: int
     longest: int
     """Characters that are left of a text that is cut."""

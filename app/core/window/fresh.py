@@ -44,8 +44,6 @@ class ResultPart(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class FreshResult:
-    """An archived result."""
-
     archive_id: UUID
     text: str | None
     """In full; None where it is too long for the window."""

@@ -82,8 +82,6 @@ def places(
 
 @dataclass(frozen=True)
 class _Cutting:
-    """Everything that a cut depends on."""
-
     entries: Sequence[Entry]
     at: int
     """The newest message that a window shows."""

@@ -97,8 +97,6 @@ class ProxyAnswer:
 
 @dataclass(frozen=True, slots=True)
 class ImportedMessages:
-    """Messages of another service, as they were there."""
-
     arrivals: Sequence[Arrival]
     first_seq: int
     """The place that the first of them must get."""

@@ -45,8 +45,6 @@ _logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Passing:
-    """A request that is passed through."""
-
     path: str
     dialect: Dialect
     body: bytes

@@ -37,8 +37,6 @@ _logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class AnswerTask:
-    """An answer that is to be made."""
-
     runtime: Runtime
     upstream: Upstream
     asked: ProxyTurn

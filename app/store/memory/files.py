@@ -21,8 +21,6 @@ DELETE_ALL = "DELETE FROM memories WHERE tenant_id = $1 AND holder = $2 AND key 
 
 @dataclass(frozen=True, slots=True)
 class MemoryFile:
-    """A file of an agent."""
-
     id: UUID
     key: str
     content: str

@@ -140,8 +140,6 @@ FIRST, LAST = UUID(int=0), UUID(int=2**128 - 1)
 
 @dataclass(frozen=True, slots=True)
 class PassageFilter:
-    """The passages that are searched."""
-
     conversation: Within | None = None
     line: OnLine | None = None
     """The line that asks; None: it is in no tree."""

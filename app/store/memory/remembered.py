@@ -108,8 +108,6 @@ async def contents(tx: ReadTx, ids: Sequence[UUID], *, sensitive: bool) -> dict[
 
 @dataclass(frozen=True, slots=True)
 class HeldValue:
-    """A value that a key had at a time."""
-
     id: UUID
     type: str
     conversation_id: str | None
@@ -125,8 +123,6 @@ class HeldValue:
 
 @dataclass(frozen=True, slots=True)
 class ReplacedValue:
-    """A value that another one replaced."""
-
     id: UUID
     content: str
     """Its beginning."""
