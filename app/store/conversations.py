@@ -40,7 +40,7 @@ CONVERSATION_FIELDS = """c.id, c.uid, c.user_id, c.space_id, c.parent, c.is_apar
 _SQL = SqlFile(__file__)
 CREATE = _SQL.statement("create")
 CHANGE = _SQL.statement("change")
-ANCHOR = _SQL.statement("anchor")
+ANCHOR, ANCHOR_NOTHING = _SQL.statement("anchor"), _SQL.statement("anchor_nothing")
 
 FIND = f"SELECT {CONVERSATION_FIELDS} FROM conversations c WHERE c.tenant_id = $1 AND c.id = $2"
 
@@ -277,8 +277,8 @@ async def anchor(tx: Tx, conversation: Conversation, chosen: Anchored, sources: 
     ``sources``: the memories it was chosen from. Return False where another call was faster, or one of them is gone.
     """
     kept = await tx.fetchval(
-        ANCHOR, conversation=conversation.id, uid=conversation.uid, seq=chosen.seq, text=chosen.text,
-        tokens=chosen.tokens, sources=sources, generation=conversation.own_generation,
+        ANCHOR if chosen.text else ANCHOR_NOTHING, conversation=conversation.id, uid=conversation.uid, seq=chosen.seq,
+        text=chosen.text, tokens=chosen.tokens, sources=sources, generation=conversation.own_generation,
     )  # fmt: skip
     return kept is not None
 

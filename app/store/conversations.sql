@@ -19,19 +19,19 @@ UPDATE conversations
        version = version + 1, generation = generation + :moves_zones * (last_seq + 1)
  WHERE tenant_id = :tenant AND id = :conversation;
 
--- name: anchor
+-- name: anchor_nothing
 -- Keeps what was recalled for a user message, once, while it is the newest message (so that every replay of the cuts
--- finds it where it came), and only if all that it was made of is still there. The message's row says for good how much
--- it was; it is written where nothing was found, too, as its row tells that this call was the first. (Citus refused the
--- same as two changes in a WITH and a SELECT behind them.)
-WITH c AS (
-  UPDATE conversations SET recalled_seq = :seq, recalled = :text, recalled_tokens = :tokens
+-- finds it where it came), and only if all that it was made of is still there.
+UPDATE conversations SET recalled_seq = :seq, recalled = :text, recalled_tokens = :tokens
    WHERE tenant_id = :tenant AND id = :conversation AND uid = :uid AND generation = :generation
      AND user_seq = :seq AND last_seq = :seq AND recalled_seq <> :seq
      AND (SELECT count(*) FROM memories m
            WHERE m.tenant_id = :tenant AND m.id = ANY (:sources::uuid[])) = cardinality(:sources::uuid[])
-  RETURNING id
-)
-UPDATE messages SET loaded_tokens = CASE WHEN :tokens > 0 THEN full_tokens + :tokens ELSE loaded_tokens END
+  RETURNING id;
+
+-- name: anchor
+-- Does the same with a text, and has the message's row say for good how much it was.
+WITH c AS ({anchor_nothing})
+UPDATE messages SET loaded_tokens = full_tokens + :tokens
  WHERE tenant_id = :tenant AND conversation_id = (SELECT id FROM c) AND seq = :seq AND kind = 'message'
 RETURNING seq;

@@ -374,6 +374,7 @@ NONE_OF_ITS_OWN: dict[str, tuple[Sql, Arguments]] = {
     "windows that recalled something": (conversations.ANCHORED, (Scope("user", "u").owner,)),
 }
 """Where a conversation of the tests has nothing to find, or ids that only the database knows."""
+_CHOICE = {"conversation": "c", "uid": UUID(int=1), "seq": 5, "sources": [], "generation": 0}
 CHANGES: dict[str, tuple[Sql, Arguments]] = {
     "delete the memory tool's files": (files.DELETE_ALL, (Scope.read("m:u:u").owner,)),
     "contents of the memory tool's files": (files.CONTENTS, (Scope.read("m:u:u").owner, [A_FILE])),
@@ -432,18 +433,8 @@ CHANGES: dict[str, tuple[Sql, Arguments]] = {
     "forget cuts": (conversations.FORGET_CUTS, ("c",)),
     "join a call group": (conversations.JOIN, ("c", 1)),
     "calibrate": (conversations.CALIBRATE, ("c", 130)),
-    "keep what is recalled": (
-        conversations.ANCHOR,
-        {
-            "conversation": "c",
-            "uid": UUID(int=1),
-            "seq": 5,
-            "text": "forged",
-            "tokens": 1,
-            "sources": [],
-            "generation": 0,
-        },
-    ),
+    "keep what is recalled": (conversations.ANCHOR, _CHOICE | {"text": "forged", "tokens": 1}),
+    "keep that nothing is": (conversations.ANCHOR_NOTHING, _CHOICE | {"text": None, "tokens": 0}),
     "forget what is recalled": (conversations.FORGET_ANCHORED, (["c"],)),
     "replace a placeholder": (
         archives.REPLACE,

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import groupby
 from typing import Any
 from uuid import UUID
@@ -65,6 +66,7 @@ def pack(found: Sequence[FoundPassage], room: int, count: Count, language: Langu
     """Return the best passages that fit into so many tokens; ``found`` has the best first."""
     taken: list[FoundPassage] = []
     shown: list[TailItem] = []
+    count = cache(count)
     once = _once(found, count, language)
     again = max((count(f"{one.day} {titled(speaker(one.role, one.name))}: ") for one in found), default=0)
     left = [(one, count(one.line) + 1) for one in found]

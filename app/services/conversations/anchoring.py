@@ -6,8 +6,6 @@ more. What no later window needs is no reason to fail: without the primary datab
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from app import errors
 from app.caches import KeptWindow
 from app.core.conversation import Conversation
@@ -50,32 +48,28 @@ def is_due(shown: KeptWindow, request: ContextRequest) -> bool:
     return is_newest and is_own and not is_known and wish(request, shown.target.policy) == "auto"
 
 
-async def may_answer(call: WindowCall, shown: KeptWindow) -> bool:
-    """Return whether the newest user message is worth a search: what does not ask is not."""
-    if (said := newest_user_text(_newest_user_message(shown))) is None:
-        return False
+async def asked(call: WindowCall, shown: KeptWindow) -> str | None:
+    """Return the newest user message where it is worth a search; None where it does not ask."""
+    seq = shown.conversation.end.user_seq
+    said = newest_user_text([one for item in shown.parts.items if item.seq == seq for one in chat_messages(item.text)])
+    if said is None:
+        return None
     asks = await searching.asks_for_earlier(call.runtime, call.tenant, said)
-    if asks is None:
-        return intents.may_ask(said)
-    return asks >= (MAY_ASK_MIN if is_a_question(said) else ASKS_MIN)
+    is_worth = intents.may_ask(said) if asks is None else asks >= (MAY_ASK_MIN if is_a_question(said) else ASKS_MIN)
+    return said if is_worth else None
 
 
-async def choose(call: WindowCall, shown: KeptWindow) -> Anchored | None:
-    """Choose what answers the newest user message and is not in view, keep it and return it; None: it is not kept."""
+async def choose(call: WindowCall, shown: KeptWindow, said: str) -> Anchored | None:
+    """Choose what answers what was just said and is not in view, keep it and return it; None: it is not kept."""
     conversation, policy = shown.conversation, shown.target.policy
-    room = min(policy.recall_max, int(shown.target.shares.available * ANCHORED_SHARE)) - TAIL_OVERHEAD
-    query = newest_user_text(_newest_user_message(shown))
-    wanted = replace(
-        call.request, query=query, is_said=True, recall_max_tokens=max(1, room), sensitive=False, speaker=None,
-        load=(), pages=(),
-    )  # fmt: skip
-    gathered = await tail.gather(replace(call, request=wanted), shown, max(0, room), call.runtime.tokens.count)
-    tokens = sum(item.tokens for item in gathered.items) + TAIL_OVERHEAD
-    text = tail_text(gathered.items, conversation.language or "en") if gathered.items else None
-    chosen = Anchored(conversation.end.user_seq, text, tokens if text else 0)
-    sources = list({hit.hit.id for hit in gathered.found.evidence.hits})
+    room = max(0, min(policy.recall_max, int(shown.target.shares.available * ANCHORED_SHARE)) - TAIL_OVERHEAD)
+    query = await searching.ready(call.runtime, call.tenant, said, asked_at=conversation.said_at)
     try:
         async with call.runtime.database.begin(call.tenant, sharing=conversation.searched) as tx:
+            items, sources = await tail.unasked(tx, call, shown, query, room)
+            text = tail_text(items, conversation.language or "en") if items else None
+            tokens = sum(item.tokens for item in items) + TAIL_OVERHEAD if text else 0
+            chosen = Anchored(conversation.end.user_seq, text, tokens)
             is_kept = await conversations.anchor(tx, conversation, chosen, sources)
     except errors.StorageUnavailable:
         return None
@@ -83,8 +77,3 @@ async def choose(call: WindowCall, shown: KeptWindow) -> Anchored | None:
     if text:
         run.chosen = run.seal("recalled", text).digest, sources
     return chosen if is_kept else None
-
-
-def _newest_user_message(shown: KeptWindow) -> list[dict[str, object]]:
-    seq = shown.conversation.end.user_seq
-    return [message for item in shown.parts.items if item.seq == seq for message in chat_messages(item.text)]

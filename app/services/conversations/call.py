@@ -22,8 +22,6 @@ class ContextRequest:
     budget: int | None = None
     model: str | None = None
     query: str | None = None
-    is_said: bool = False
-    """The query is what the user has just said; what merely repeats it is not brought in."""
     recall_max_tokens: int | None = None
     """Tokens that the query can bring in; None: whatever is free, and what the body can give way."""
     recall: Recall | None = None

@@ -54,8 +54,8 @@ async def context(runtime: Runtime, tenant: UUID, conversation_id: str, request:
     """
     call = WindowCall(runtime, tenant, conversation_id, request)
     shown = await _window(call)
-    if anchoring.is_due(shown, request) and await anchoring.may_answer(call, shown):
-        shown = await _with_chosen(replace(call, conversation_id=shown.conversation.id), shown)
+    if anchoring.is_due(shown, request) and (said := await anchoring.asked(call, shown)):
+        shown = await _with_chosen(replace(call, conversation_id=shown.conversation.id), shown, said)
     gathered: tail.Gathered | None = None
     if request.asks_for_tail:
         shown, gathered = await _with_tail(call, shown)
@@ -129,11 +129,12 @@ async def _fitting(call: WindowCall, parts: WindowParts, kept: KeptWindow | None
     return await _finished(call, shown)
 
 
-async def _with_chosen(call: WindowCall, shown: KeptWindow) -> KeptWindow:
-    """Return the window with what is recalled for its newest message. It is read again if another call was faster."""
-    if (anchored := await anchoring.choose(call, shown)) is None:
+async def _with_chosen(call: WindowCall, shown: KeptWindow, said: str) -> KeptWindow:
+    """Return the window with what is recalled for what was said. It is read again if another call was faster."""
+    if (anchored := await anchoring.choose(call, shown, said)) is None:
         return await _window(call)
-    return await _shown(call, shown.parts.continued(replace(shown.conversation, anchored=anchored), ()), shown)
+    parts = shown.parts.continued(replace(shown.conversation, anchored=anchored), ())
+    return await _shown(call, parts, shown) if anchored.text else shown._replace(parts=parts)  # shows the same
 
 
 async def _with_tail(call: WindowCall, shown: KeptWindow) -> tuple[KeptWindow, tail.Gathered]:

@@ -7,7 +7,7 @@ cannot be shown.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from uuid import UUID
 
@@ -17,9 +17,10 @@ from app.core import wording
 from app.core.calibration import counted, marks_of
 from app.core.conversation import Conversation
 from app.core.history.rows import HistoryMessage
-from app.core.model import Language, RecallScope, TailItem, Window, WindowWarning
+from app.core.model import Language, TailItem, Window, WindowWarning
 from app.core.scope import scope_of
 from app.core.search.evidence import Evidence, evidence
+from app.core.search.relevance import answers
 from app.core.window.head import for_speaker
 from app.core.window.kept import KeptLine, tokens_max
 from app.core.window.packing import PASSAGE_TOKENS_MIN, Count, FoundPassage, pack
@@ -35,7 +36,7 @@ from app.services.memory.searching import Query
 from app.store import conversations, messages
 from app.store.memory import kept
 from app.store.memory.memories import Hit
-from app.text.queries import has_subject, telling_more
+from app.text.queries import has_subject
 
 LOAD_FRAME = 140
 """Tokens of the frame around a loaded archive, and of the line that says how to read on."""
@@ -91,7 +92,7 @@ async def gather(call: WindowCall, shown: KeptWindow, room: int, count: Count) -
         if item.tokens <= free:
             free -= item.tokens
             in_full.add(number)
-    search = _Asked(conversation, request, query, frozenset(in_full), shown.target.policy.recall_scope)
+    search = _Asked(conversation, request, query, frozenset(in_full), _is_alone(request, shown))
     async with runtime.database.snapshot(call.tenant) as tx:
         found = await _find(tx, search, free, shown.window)
     archives, of_archives = await _archives(runtime, found.loaded, language, count)
@@ -113,31 +114,41 @@ def counter_of(call: WindowCall, shown: KeptWindow) -> Count:
     return lambda text: counted(target.charge, target.token_percent, plain(text), marks_of(text))
 
 
+async def unasked(
+    tx: ReadTx, call: WindowCall, shown: KeptWindow, query: Query, room: int
+) -> tuple[list[TailItem], list[UUID]]:
+    """Return what answers a message unasked and is not in view, framed and counted, with the memories it was chosen
+    from. It is for every window of the page, so that nothing else that the request wants has a say in it.
+
+    ``room``: tokens for all of it.
+    """
+    request = replace(call.request, load=(), sensitive=False)
+    search = _Asked(shown.conversation, request, query, frozenset(), _is_alone(request, shown))
+    in_view = _in_view(search, shown.window)
+    found = await _evidence(tx, search, min(UNASKED_LOOKED_AT, room // PASSAGE_TOKENS_MIN), in_view)
+    hits, free = found.beside(lambda hit: in_view(hit.hit), room)
+    items = await _fitted(search.conversation, hits, free, call.runtime.tokens.count)
+    return items, list({hit.hit.id for hit in found.hits})
+
+
 async def _packed(
-    search: _Asked,
-    found: _Found,
-    named: Sequence[TailItem],
-    window: Window,
-    room: int,
-    count: Count,
+    search: _Asked, found: _Found, named: Sequence[TailItem], window: Window, room: int, count: Count
 ) -> list[TailItem]:
     """Return the tail's items, what was named and the passages that fit beside it and a window does not show."""
     free = room - weight(named, room)
     if search.request.recall_max_tokens is not None:
         free = min(free, search.request.recall_max_tokens)
-    in_view = _in_view(window)
-    hits, theirs = found.evidence.beside(lambda hit: _is_in_view(hit.hit, search, in_view), free)
-    lacks = [] if search.request.is_said else _lacks(search, found, is_shown=bool(hits), count=count)
+    in_view = _in_view(search, window)
+    hits, theirs = found.evidence.beside(lambda hit: in_view(hit.hit), free)
+    lacks = _lacks(search, found, is_shown=bool(hits), count=count)
     if (left := free - sum(item.tokens for item in lacks)) < 0:
         lacks, left = [], free
-    size = sum(len(hit.text) for hit in hits)
-    passages = await run_in_thread_if_large(size, _fitted, search.conversation, hits, min(theirs, left), count)
-    return [*named, *lacks, *passages]
+    return [*named, *lacks, *await _fitted(search.conversation, hits, min(theirs, left), count)]
 
 
 def _lacks(search: _Asked, found: _Found, *, is_shown: bool, count: Count) -> list[TailItem]:
     """Return the line that tells a model what a caller's search lacked; nothing where it found nothing for a query that
-    hardly asks. What comes unasked stays in view, and says nothing of the moment.
+    hardly asks.
     """
     language: Language = search.conversation.language or "en"
     lacks = wording.lacking(map(asdict, [*_degraded(search.query), *found.lags]), language)
@@ -158,12 +169,8 @@ class _Asked:
     query: Query | None
     pages: frozenset[int]
     """The conversation's pages that the tail shows in full."""
-    policy_scope: RecallScope
-
-    @property
-    def is_alone(self) -> bool:
-        """Return whether other conversations are left out."""
-        return (self.request.recall_scope or self.policy_scope) == "conversation"
+    is_alone: bool
+    """Other conversations are left out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,18 +183,24 @@ class _Found:
     lags: Sequence[WindowWarning] = ()
 
 
-def _in_view(window: Window) -> frozenset[int | str]:
-    """Return everything in view that a search could return: seqs of messages, ids of fresh archives."""
-    messages_ = (p.seq for p in window.body if p.zone == "verbatim" or p.role != "tool")
-    fresh = (p.archive_ids[0] for p in window.body if p.passing and len(p.archive_ids) == 1)
-    return frozenset((*messages_, *fresh))
+def _is_alone(request: ContextRequest, shown: KeptWindow) -> bool:
+    return (request.recall_scope or shown.target.policy.recall_scope) == "conversation"
 
 
-def _is_in_view(hit: Hit, search: _Asked, in_view: frozenset[int | str]) -> bool:
-    if hit.archive_id is not None:
-        return hit.archive_id in search.request.load or str(hit.archive_id) in in_view
-    is_own = search.conversation.line.includes(hit.conversation_id)
-    return is_own and (hit.seq in in_view or (hit.page in search.pages and hit.type == "episode"))
+def _in_view(search: _Asked, window: Window) -> Callable[[Hit], bool]:
+    """Return what tells whether a window, or what its call names, shows a passage."""
+    seqs = {placed.seq for placed in window.body if placed.zone == "verbatim" or placed.role != "tool"}
+    fresh = {placed.archive_ids[0] for placed in window.body if placed.passing and len(placed.archive_ids) == 1}
+    archives = {*fresh, *map(str, search.request.load)}
+    line = search.conversation.line
+
+    def is_in_view(hit: Hit) -> bool:
+        if hit.archive_id is not None:
+            return str(hit.archive_id) in archives
+        is_shown = hit.seq in seqs or (hit.page in search.pages and hit.type == "episode")
+        return is_shown and line.includes(hit.conversation_id)
+
+    return is_in_view
 
 
 async def _find(tx: ReadTx, search: _Asked, free: int, window: Window) -> _Found:
@@ -201,29 +214,33 @@ async def _find(tx: ReadTx, search: _Asked, free: int, window: Window) -> _Found
         loaded.append((uuid, await archiving.load(tx, owners, uuid, part, asked_in=search.conversation)))
     room = free if search.request.recall_max_tokens is None else min(free, search.request.recall_max_tokens)
     most = min(PASSAGES_MAX, max(0, room) // PASSAGE_TOKENS_MIN)
-    if most:
-        most = min(most, UNASKED_LOOKED_AT) if search.request.is_said else most + len(window.body)
-    if not search.query:
+    most += len(window.body) if most else 0
+    if search.query is None:
         return _Found(loaded, Evidence())
-    found = await _evidence(tx, search, search.query, most)
+    found = await _evidence(tx, search, most)
     lags = await searching.vectors_lag(tx, search.conversation.searched, search.query, LAG_MAX)
     return _Found(loaded, found, [WindowWarning(**warning) for warning in lags])
 
 
-async def _evidence(tx: ReadTx, search: _Asked, query: Query, most: int) -> Evidence[SearchHit]:
-    if most == 0 or not has_subject(query.text):
+async def _evidence(
+    tx: ReadTx, search: _Asked, most: int, is_in_view: Callable[[Hit], bool] | None = None
+) -> Evidence[SearchHit]:
+    """Return what may come of what is found. ``is_in_view``: it comes unasked, for what the user has just said."""
+    request, query, is_said = search.request, search.query, is_in_view is not None
+    if query is None or most == 0 or not has_subject(query.text):
         return Evidence()
-    request = search.request
     results = await searching.find(
         tx, query, most, sensitive=request.sensitive,
-        asked_in=search.conversation, is_said=request.is_said, is_alone=search.is_alone, within=request.recall_filter,
+        asked_in=search.conversation, is_said=is_said, is_alone=search.is_alone, within=request.recall_filter,
     )  # fmt: skip
+    if is_in_view is not None and not any(
+        answers(hit.score, hit.coverage, query.asks) and not is_in_view(hit) for hit in results.hits
+    ):
+        return Evidence()  # whatever the texts say, none of them would come
     told = await searching.judged(tx, query, results.hits, sensitive=request.sensitive)
-    hits = await searching.once([hit for hit in told if hit.status == "held"], query)
-    texts = [hit.text for hit in hits]
     # what only repeats the query, as an earlier conversation or a retry does, is no evidence that anything answers
-    telling = await run_in_thread_if_large(sum(map(len, texts)), telling_more, texts, query.text)
-    return evidence([hits[place] for place in telling], query.asks, is_said=request.is_said)
+    hits = await searching.once([hit for hit in told if hit.status == "held"], query, tells_more=True)
+    return evidence(hits, query.asks, is_said=is_said)
 
 
 def _degraded(query: Query | None) -> list[WindowWarning]:
@@ -315,11 +332,12 @@ async def _loaded(
     return TailItem(text, await run_in_thread_if_large(len(text), count, text), uuid), archive["is_cut"], part
 
 
-def _fitted(conversation: Conversation, relevant: Sequence[SearchHit], free: int, count: Count) -> list[TailItem]:
+async def _fitted(conversation: Conversation, relevant: Sequence[SearchHit], free: int, count: Count) -> list[TailItem]:
     found = [
         FoundPassage(
             hit.day, hit.role, hit.name, hit.text, hit.told, hit.elsewhere(conversation.line), hit.hit.archive_id
         )
         for hit in relevant
     ]
-    return pack(found, free, count, conversation.language or "en")
+    size = sum(len(hit.text) for hit in relevant)
+    return await run_in_thread_if_large(size, pack, found, free, count, conversation.language or "en")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import NamedTuple
 from uuid import UUID
 
 from app.core.line import is_here
@@ -22,8 +22,7 @@ EMPTY_SCORE = score_of(0.01)
 """Of a result without a subject ("noted", 「好的」), at most: it answers nothing."""
 
 
-@dataclass(frozen=True, slots=True)
-class SearchHit:
+class SearchHit(NamedTuple):
     """A passage that was found, with its text."""
 
     hit: Hit
@@ -97,16 +96,20 @@ def spoken(found: Sequence[SearchHit], *, by_words: bool) -> list[SearchHit]:
     return [one for one in found if one.is_spoken or (by_words and one.hit.coverage > 0)]
 
 
-def worth_showing(found: Sequence[SearchHit], query: str) -> list[SearchHit]:
-    """Return results that say different things, best first. Each scores by itself, whatever else was found."""
+def worth_showing(found: Sequence[SearchHit], query: str, tells_more: bool = False) -> list[SearchHit]:
+    """Return results that say different things, best first. Each scores by itself, whatever else was found.
+
+    ``tells_more``: none that only repeats the query, as an earlier conversation or a retry does.
+    """
     found = [found[place] for place in telling_more([one.text for one in found], query, only_questions=True)]
     same: dict[Hashable, list[SearchHit]] = {}
     for one in found:
         same.setdefault((one.role, one.name, stated(one.text)), []).append(one)
     once = [hits[0] if len(hits) == 1 else _newest(hits) for hits in same.values()]
     is_worth = [one.score <= EMPTY_SCORE or has_subject(one.text) for one in once]
-    weighed = [one if worth else replace(one, score=EMPTY_SCORE) for one, worth in zip(once, is_worth, strict=True)]
-    return sorted(weighed, key=lambda one: -one.score)
+    weighed = [one if worth else one._replace(score=EMPTY_SCORE) for one, worth in zip(once, is_worth, strict=True)]
+    ordered = sorted(weighed, key=lambda one: -one.score)
+    return [ordered[place] for place in telling_more([one.text for one in ordered], query)] if tells_more else ordered
 
 
 def _newest(hits: Sequence[SearchHit]) -> SearchHit:
@@ -116,4 +119,4 @@ def _newest(hits: Sequence[SearchHit]) -> SearchHit:
     """
     newest = max(hits, key=lambda hit: hit.told)
     alike = newest.alike.union(*(hit.alike | {hit.key} for hit in hits)) - {newest.key}
-    return replace(newest, alike=alike, score=max(hit.score for hit in hits))
+    return newest._replace(alike=alike, score=max(hit.score for hit in hits))

@@ -7,7 +7,6 @@ have few keys: theirs are compared here.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from app.core.encoded import blanked
 from app.core.search import relevance
@@ -58,4 +57,4 @@ async def with_replaced(tx: ReadTx, hits: Sequence[SearchHit], *, sensitive: boo
     """Return results with the value that each replaced of its key."""
     keyed = [hit.key for hit in hits if hit.is_keyed]
     former = await remembered.replaced(tx, keyed, sensitive=sensitive) if keyed else {}
-    return [replace(hit, replaced=former.get(hit.key)) for hit in hits]
+    return [hit._replace(replaced=former.get(hit.key)) for hit in hits]

@@ -66,25 +66,26 @@ async def clipped(runtime: Runtime, text: str, max_tokens: int) -> str:
 
 def said_text(row: HistoryMessage) -> str:
     """Return the plain text of a stored message as a model sees it; if no model sees it, as it was sent."""
-    return plain_text(_seen(row))
+    return plain_text(seen(row))
 
 
 def searchable_text(row: HistoryMessage) -> str:
     """Return a message's text for search: without calls of the recall tools, all else in its place."""
-    return quote.searchable_text(_seen(row), TOOL_NAMES)
+    return quote.searchable_text(seen(row), TOOL_NAMES)
 
 
 def spoken_text(row: HistoryMessage) -> str:
     """Return a message's text without calls and placeholders, all else in its place."""
-    return quote.spoken_text(_seen(row))
+    return quote.spoken_text(seen(row))
 
 
 def speaker(row: HistoryMessage) -> str | None:
     """Return the name that a stored message was sent with, if any."""
-    return speaker_of(_seen(row))
+    return speaker_of(seen(row))
 
 
-def _seen(row: HistoryMessage) -> list[dict[str, Any]]:
+def seen(row: HistoryMessage) -> list[dict[str, Any]]:
+    """Return the chat messages of a stored one, as a model sees them."""
     if row.kind == "orphan":
         return chat_messages(marked(row.body))
     return chat_messages(row.view if row.view is not None else row.body)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Sequence
-from dataclasses import replace
 
 from app.concurrency import run_in_thread_if_large
 from app.core.search.vector_text import query_text
@@ -50,6 +49,6 @@ async def reranked(
         return list(hits), [UNAVAILABLE]
     runtime.metrics.provider_call("rerank", "ok")
     scores = sorted((hit.score for hit in first), reverse=True)
-    ordered = [replace(first[rank], score=score) for rank, score in zip(ranks, scores, strict=True)] + list(rest)
+    ordered = [first[rank]._replace(score=score) for rank, score in zip(ranks, scores, strict=True)] + list(rest)
     size = sum(len(hit.text) for hit in ordered)
     return await run_in_thread_if_large(size, worth_showing, ordered, query), []

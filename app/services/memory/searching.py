@@ -8,13 +8,14 @@ import logging
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, tzinfo
+from functools import cache
 from math import inf
 from typing import Any, Literal, TypeAlias
 from uuid import UUID
 
 import anyio.to_thread
 
-from app.concurrency import run_in_thread_if_large
+from app.concurrency import LONG_COPIED, run_in_thread_if_large
 from app.core.canonical import dumps
 from app.core.conversation import Conversation
 from app.core.encoded import marked
@@ -28,6 +29,7 @@ from app.core.search.vector_text import last_speaker, middle, query_text
 from app.core.search.when import days_named
 from app.core.times import first_id, time_text
 from app.core.window.kept import StoredMemory, Then
+from app.core.window.quote import plain_text, speaker_of, spoken_text
 from app.extractive import intents
 from app.extractive.lines import message_line
 from app.extractive.terms import key_terms
@@ -38,7 +40,7 @@ from app.services.memory import past, reranking, views
 from app.services.memory.hits import SearchHit, spoken, worth_showing
 from app.services.memory.listing import standing
 from app.services.memory.previewing import PREVIEW_CHARACTERS, preview
-from app.services.memory.recalling import said_text, speaker, spoken_text
+from app.services.memory.recalling import seen
 from app.services.memory.views import View
 from app.store import archives, conversations, messages
 from app.store.memory import embeddings, memories, narrowing, remembered
@@ -46,6 +48,7 @@ from app.store.memory.memories import Asking, Hit, Hits, Meaning, Named, OnLine,
 from app.text import bm25
 from app.text.language import scalar
 from app.text.queries import asks_of_replies, has_subject, parts, subject_of
+from app.text.statements import STATEMENT_CHARACTERS
 
 Mode = Literal["hybrid", "semantic", "keyword"]
 Place: TypeAlias = tuple[str | None, int | None]
@@ -331,12 +334,7 @@ async def _views(tx: ReadTx, request: SearchRequest) -> tuple[list[View], OnLine
 
 
 async def _search(
-    tx: ReadTx,
-    request: SearchRequest,
-    query: Query,
-    keywords: Sequence[int],
-    view: View,
-    line: OnLine | None,
+    tx: ReadTx, request: SearchRequest, query: Query, keywords: Sequence[int], view: View, line: OnLine | None
 ) -> _SearchAnswer:
     asked = memories.Scoring(
         query.terms or keywords,
@@ -357,7 +355,7 @@ async def _search(
     for limit in (request.limit, request.limit + REPEATS_MAX):
         results = await memories.search(tx, view.owners, asked, where, limit=limit)
         told = await judged(tx, query, results.hits, sensitive=request.sensitive)
-        told = [replace(hit, scope=view.scopes[hit.hit.owner]) if hit.hit.owner else hit for hit in told]
+        told = [hit._replace(scope=view.scopes[hit.hit.owner]) if hit.hit.owner else hit for hit in told]
         distinct = [hit for hit in await once(told, query) if hit.score >= least]
         total = max(len(distinct), results.total - len(results.hits) + len(told))
         lowest = results.hits[-1].score if len(results.hits) == limit else -inf  # nothing else scores more
@@ -375,18 +373,20 @@ async def judged(tx: ReadTx, query: Query, hits: Sequence[Hit], *, sensitive: bo
     told = spoken(found, by_words=query.mode != "semantic")
     has = has_subject(query.text)
     less = 0.0 if query.of_replies else relevance.ASSISTANTS_LESS
-    replies = {hit.key for hit in told if hit.role == "assistant" and hit.name is None}
-    answers = [has and relevance.answers(hit.score, hit.hit.coverage, query.asks) for hit in told]
     weighed = [
-        replace(hit, score=hit.score - less * (hit.key in replies), is_doubtful=not is_answer)
-        for hit, is_answer in zip(told, answers, strict=True)
+        hit._replace(
+            score=hit.score - less if hit.role == "assistant" and hit.name is None else hit.score,
+            is_doubtful=not (has and relevance.answers(hit.score, hit.hit.coverage, query.asks)),
+        )
+        for hit in told
     ]
     return sorted(weighed, key=lambda hit: -hit.score)
 
 
-async def once(hits: Sequence[SearchHit], query: Query) -> list[SearchHit]:
-    """Return of results that say the same one, and none that only asks the query again."""
-    return await run_in_thread_if_large(sum(len(hit.text) for hit in hits), worth_showing, hits, query.text)
+async def once(hits: Sequence[SearchHit], query: Query, *, tells_more: bool = False) -> list[SearchHit]:
+    """Return of results that say the same one, and none that only asks the query again: see ``worth_showing``."""
+    size = sum(min(len(hit.text), STATEMENT_CHARACTERS) for hit in hits)  # of a longer one hardly as much is looked at
+    return await run_in_thread_if_large(size, worth_showing, hits, query.text, tells_more)
 
 
 def answer(result_set: Found, query: str) -> dict[str, Any]:
@@ -401,16 +401,9 @@ def answer(result_set: Found, query: str) -> dict[str, Any]:
 
 
 async def find(
-    tx: ReadTx,
-    query: Query,
-    limit: int,
-    *,
-    sensitive: bool,
-    asked_in: Conversation,
-    is_said: bool,
-    is_alone: bool,
-    within: Narrowing = EVERYTHING,
-) -> Hits:
+    tx: ReadTx, query: Query, limit: int,
+    *, sensitive: bool, asked_in: Conversation, is_said: bool, is_alone: bool, within: Narrowing = EVERYTHING,
+) -> Hits:  # fmt: skip
     """Return the best passages for a query, the best first: of a message or an archive as many as match. ``is_said``:
     see ``Asking``. ``is_alone``: other conversations than the one that asks are left out.
     """
@@ -450,19 +443,16 @@ async def with_texts(tx: ReadTx, hits: Sequence[Hit], *, sensitive: bool) -> lis
     contents = await remembered.contents(tx, own, sensitive=sensitive)
     wholes = {row.id: row for row in contents.values()}
     size = sum(len(row.body) for row in rows_by_place.values()) + sum(len(row.content) for row in wholes.values())
-    return await run_in_thread_if_large(size, _told, hits, rows_by_place, passages, contents, wholes)
+    return await run_in_thread_if_large(size, _told, hits, rows_by_place, passages, contents, wholes, most=LONG_COPIED)
 
 
 def _told(
-    hits: Sequence[Hit],
-    rows_by_place: Mapping[Place, HistoryMessage],
-    passages: Mapping[tuple[UUID, int], tuple[str, str]],
-    contents: Mapping[UUID, StoredMemory],
+    hits: Sequence[Hit], rows_by_place: Mapping[Place, HistoryMessage],
+    passages: Mapping[tuple[UUID, int], tuple[str, str]], contents: Mapping[UUID, StoredMemory],
     wholes: Mapping[UUID, StoredMemory],
-) -> list[SearchHit]:
+) -> list[SearchHit]:  # fmt: skip
     results = []
-    texts = {place: said_text(row) for place, row in rows_by_place.items()}
-    names = {place: speaker(row) for place, row in rows_by_place.items()}
+    sent = cache(lambda place: _sent(rows_by_place[place]))  # several hits can be of one; those of archives need none
     own = {key: row.text for key, row in wholes.items()}
     for hit in hits:
         whole, said = contents.get(hit.id), rows_by_place.get((hit.conversation_id, hit.seq))
@@ -479,23 +469,20 @@ def _told(
             if passage is not None:
                 results.append(SearchHit(hit, hit.score, f"tool {passage[0]}", passage[1], offset=offset))
         elif (row := said) is not None:
-            said_all = texts[hit.conversation_id, hit.seq]
-            text = said_all[hit.start : hit.start + hit.length]
-            if whole is not None:
-                text = own[whole.id]
+            name, said_all, spoken_all = sent(row.place)
+            passage_at = slice(hit.start, hit.start + hit.length)
+            text = own[whole.id] if whole is not None else said_all[passage_at]
             line = row.line if text == said_all else ""
-            name, is_spoken = names[hit.conversation_id, hit.seq], whole is not None or _is_spoken(row, hit)
+            is_spoken = whole is not None or row.kind not in ("call", "result") or bool(spoken_all[passage_at].strip())
             results.append(
                 SearchHit(hit, hit.score, row.role, text, row.id, None, line, row.body, name, is_spoken, offset)
             )
     return results
 
 
-def _is_spoken(row: HistoryMessage, hit: Hit) -> bool:
-    """Return whether a passage of a message is more than calls and placeholders."""
-    if row.kind not in ("call", "result"):
-        return True
-    return bool(spoken_text(row)[hit.start : hit.start + hit.length].strip())
+def _sent(row: HistoryMessage) -> tuple[str | None, str, str]:
+    """Return a message's speaker, its text, and that without calls and placeholders."""
+    return speaker_of(messages_ := seen(row)), plain_text(messages_), spoken_text(messages_)
 
 
 DETAIL_BYTES = 100_000
