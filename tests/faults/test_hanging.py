@@ -8,11 +8,12 @@ import time
 from collections.abc import Iterator
 from contextlib import suppress
 
+import asyncpg
 import httpx
 import psutil
 import pytest
 
-from tests.api.kit import append, ok, problem, user
+from tests.api.kit import append, assistant, ok, problem, user, window
 from tests.conftest import wait_for
 from tests.faults.test_database import Postgres, client, own
 from tests.test_embedded import servers_of
@@ -80,3 +81,27 @@ def test_it_serves_again_when_the_database_does(own: Postgres, client: httpx.Cli
     wake(processes(own))
     wait_for(lambda: client.get("/readyz").status_code == 200)
     ok(client.get("/conversations/c/context"))
+
+
+HELD = {
+    "the search": "LOCK TABLE memories IN ACCESS EXCLUSIVE MODE",
+    "what keeps the choice": "LOCK TABLE conversations IN EXCLUSIVE MODE",
+}
+"""Both leave the window itself to be read."""
+
+
+@pytest.mark.parametrize("statement", HELD.values(), ids=HELD)
+def test_a_window_that_recalls_waits_once_and_the_next_is_whole(
+    own: Postgres, client: httpx.Client, statement: str
+) -> None:
+    append(client, "before", [user("The boiler's service code is KX-2291."), assistant("Noted.")], user_id="u")
+    append(client, "c", [user("What is the boiler's service code?")], user_id="u")
+    with asyncio.Runner() as runner:
+        other = runner.run(asyncpg.connect(own.server.superuser_dsn))
+        runner.run(other.execute(f"BEGIN; {statement}"))
+        begun = time.monotonic()
+        answer = client.get("/conversations/c/context")
+        assert time.monotonic() - begun < WAIT_SECONDS + SLACK_SECONDS
+        runner.run(other.close())
+    problem(answer, 503, "Try again")
+    assert "KX-2291" in str(window(client, "c")["messages"])

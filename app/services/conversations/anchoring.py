@@ -1,12 +1,11 @@
 """Recall unasked: chosen once for a user message, in view until the next one.
 
 Every window of the message's page shows the same text in the same place, so calls of a loop find it there and search no
-more. What no later window needs is no reason to fail: without the primary database nothing is recalled.
+more. Where the choice cannot be made or kept, there is no window: one without it would not be the next one's beginning.
 """
 
 from __future__ import annotations
 
-from app import errors
 from app.caches import KeptWindow
 from app.core.conversation import Conversation
 from app.core.dialects.proxy import newest_user_text
@@ -60,19 +59,18 @@ async def asked(call: WindowCall, shown: KeptWindow) -> str | None:
 
 
 async def choose(call: WindowCall, shown: KeptWindow, said: str) -> Anchored | None:
-    """Choose what answers what was just said and is not in view, keep it and return it; None: it is not kept."""
+    """Choose what answers what was just said and is not in view, keep it and return it; None: another call was faster,
+    or what it was chosen from has changed.
+    """
     conversation, policy = shown.conversation, shown.target.policy
     room = max(0, min(policy.recall_max, int(shown.target.shares.available * ANCHORED_SHARE)) - TAIL_OVERHEAD)
     query = await searching.ready(call.runtime, call.tenant, said, asked_at=conversation.said_at)
-    try:
-        async with call.runtime.database.begin(call.tenant, sharing=conversation.searched) as tx:
-            items, sources = await tail.unasked(tx, call, shown, query, room)
-            text = tail_text(items, conversation.language or "en") if items else None
-            tokens = sum(item.tokens for item in items) + TAIL_OVERHEAD if text else 0
-            chosen = Anchored(conversation.end.user_seq, text, tokens)
-            is_kept = await conversations.anchor(tx, conversation, chosen, sources)
-    except errors.StorageUnavailable:
-        return None
+    async with call.runtime.database.begin(call.tenant, sharing=conversation.searched) as tx:
+        items, sources = await tail.unasked(tx, call, shown, query, room)
+        text = tail_text(items, conversation.language or "en") if items else None
+        tokens = sum(item.tokens for item in items) + TAIL_OVERHEAD if text else 0
+        chosen = Anchored(conversation.end.user_seq, text, tokens)
+        is_kept = await conversations.anchor(tx, conversation, chosen, sources)
     run = call.runtime.caches.served.run(call.tenant, conversation)
     if text:
         run.chosen = run.seal("recalled", text).digest, sources
