@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import islice
+from operator import itemgetter
 from pathlib import Path
 
 from app.extractive.patterns import any_case
@@ -19,7 +20,9 @@ _ATTACHMENT = any_case("attachment")
 _RULE = re.compile(r"[\s|:+=_*#~.-]+$")
 _DATA_LINE = re.compile(r"\s*(?:[\[{](?:[\s\"'\[{]|$)|\"[^\"\n]{1,80}\"\s*:|\|.*\|\s*$)")
 _CODE = patterns_of(Path(__file__).with_name("code.txt"), ("code", "log"))
-_CODE_LINE, _LOG_LINE = re.compile(_CODE["code_line"], re.ASCII), re.compile(_CODE["log_line"])
+SEEN = 400
+"""Characters of a line by which its kind is told."""
+CODE_LINE, LOG_LINE = re.compile(_CODE["code_line"], re.ASCII), re.compile(_CODE["log_line"])
 _DEFINITION = re.compile(_CODE["definition"], re.MULTILINE)
 _HINTS: Mapping[str, tuple[str, ...]] = {
     "Python": ("def ", "import ", "class ", "@", "elif ", "if __name__"),
@@ -77,20 +80,20 @@ def take_apart(text: str) -> Blocks:
 
 
 def _sort(line: str, fenced: bool, blocks: Blocks, prose: list[str]) -> None:
-    seen = line[:400]
+    seen = line[:SEEN]
     if fenced:
-        (blocks.logs if _LOG_LINE.match(seen) else blocks.code).append(line)
+        (blocks.logs if LOG_LINE.match(seen) else blocks.code).append(line)
     elif not seen.strip():
         prose.append("")
     elif quoted := _QUOTE.match(seen):
         blocks.quotes.append(line[quoted.end() :])
-    elif _LOG_LINE.match(seen):
+    elif LOG_LINE.match(seen):
         blocks.logs.append(line)
     elif _DATA_LINE.match(seen):
         blocks.data.append(line)
     elif _TAG_LINE.match(seen) or _RULE.match(seen):
         prose.append("")
-    elif looks_like_code(seen):
+    elif CODE_LINE.match(seen):
         blocks.code.append(line)
     else:
         prose.append(_TAG.sub(" ", line) if "</" in line else line)
@@ -106,15 +109,6 @@ def _spoken(text: str) -> str:
             at = end + len(tag) + 3
         text = "".join(pieces) + text[at:]
     return text
-
-
-def looks_like_code(line: str) -> bool:
-    """Return whether a line is source code or a shell command rather than a sentence."""
-    return _CODE_LINE.match(line[:400]) is not None
-
-
-def looks_like_log(line: str) -> bool:
-    return _LOG_LINE.match(line[:400]) is not None
 
 
 def definitions(code: str, limit: int = 8) -> list[str]:
@@ -142,8 +136,8 @@ def code_language(source: str) -> str:
     text = source[:8_000]  # what follows hardly ever tells another one
     folded = f"{text.lower()}\n"
     scores = [
-        (sum(1 for _ in islice(pattern.finditer(text), 50)) if any(hint in folded for hint in hints) else 0, name)
+        (sum(1 for _ in islice(pattern.finditer(text), 50)) if any(map(folded.__contains__, hints)) else 0, name)
         for name, pattern, hints in _LANGUAGES
     ]
-    best = max(scores, key=lambda score: score[0])
+    best = max(scores, key=itemgetter(0))
     return best[1] if best[0] else ""

@@ -11,7 +11,7 @@ from itertools import islice
 from typing import Literal
 
 from app.extractive import patterns
-from app.extractive.blocks import code_language, definitions, looks_like_code, looks_like_log
+from app.extractive.blocks import CODE_LINE, LOG_LINE, SEEN, code_language, definitions
 from app.extractive.documents import items_line, spoken
 from app.extractive.envelope import WINDOW, parse_json, unwrap
 from app.extractive.markup import page_headings, page_title, visible_text
@@ -78,16 +78,16 @@ def _kind(body: str) -> Kind:
         return "html"
     if _DIFF.search(body[:3000]):
         return "code"
-    lines = [line for line in islice(_lines(body), 240) if line.strip()]
+    lines = [*filter(str.strip, islice(_lines(body), 240))]
     if _table_rows(lines) is not None:
         return "table"
     is_refusal = bool(lines) and len(lines) < 30 and patterns.ERROR_LINE.search(lines[0][:_SEEN]) is not None
-    if is_refusal and not looks_like_log(lines[0]):
+    if is_refusal and not LOG_LINE.match(lines[0][:SEEN]):
         return "prose"
     plain = _unnumbered(lines).split("\n")
-    if "Traceback (most recent call last)" in body[:20_000] or _is_often(plain, looks_like_log):
+    if "Traceback (most recent call last)" in body[:20_000] or _is_often(plain, LOG_LINE):
         return "log"
-    return "code" if len(lines) > 1 and _is_often(plain, looks_like_code) else "prose"
+    return "code" if len(lines) > 1 and _is_often(plain, CODE_LINE) else "prose"
 
 
 def _lines(body: str) -> Iterator[str]:
@@ -99,10 +99,10 @@ def _unnumbered(lines: Iterable[str]) -> str:
     return _NUMBERS.sub("", "\n".join(lines))
 
 
-def _is_often(lines: list[str], test: Callable[[str], bool]) -> bool:
-    """Return whether three lines in ten pass a test; the others are not looked at."""
+def _is_often(lines: list[str], pattern: re.Pattern[str]) -> bool:
+    """Return whether three lines in ten match a pattern; the others are not looked at."""
     least = -(-3 * len(lines) // 10)
-    return bool(lines) and len([*islice(filter(test, lines), least)]) == least
+    return bool(lines) and len([*islice(filter(pattern.match, [line[:SEEN] for line in lines]), least)]) == least
 
 
 def _share(lines: list[str], test: Callable[[str], bool]) -> float:

@@ -95,6 +95,10 @@ def _table(name: str, before: str = "", after: str = "") -> Wordings:
 PLAINLY, ENDED = _table("plainly"), _table("ended")
 KEYS = _table("keys", _SECTIONS["lead"][0], _SECTIONS["end"][0])
 """A sentence has a key if it says no more than a value of it: what only mentions one would replace it."""
+FOLLOWING = Wordings(
+    {}, ENDED.words.union(PLAINLY.words, KEYS.words, *(WORDINGS[name].words for name in ("need", "lasting")))
+)
+"""Of what follows a user in lasting words."""
 _AGAIN = re.compile(r"^((?:please |from now on,? )*(?:never|do(?:n't| not))\b.*?),?(?: ever)? again\W*$", re.IGNORECASE)
 _WORD = re.compile(r"(?<=[\w，, ])[\"“「『]([^\"”」』]{1,20})[\"”」』]")
 """One in quotation marks, within a sentence."""
@@ -259,6 +263,8 @@ def _wish(text: str, *, is_standing: bool) -> Wish | None:
     if takes_back(text):
         key = KEYS.key_in(_FORGET.sub("", text))
         return Wish(text, "user", key, ends=True) if key is not None else None
+    if not (is_standing or FOLLOWING.may_be_in(text)):
+        return None
     if (key := ENDED.key_in(text)) is not None:
         wish = Wish(text, "user", key, ends=True)
     else:

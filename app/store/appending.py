@@ -112,52 +112,44 @@ OWN = ("", "", "", "", "::uuid[]", "")
 """Casts of the columns that only a new conversation's row is given."""
 
 
+ROWS = (NewMessage, NewPage, ClosedPage, Chapter, NewMemory, NewWish, NewArchive, NewEvent, NewWork)
+"""The kinds of rows of an append, in the order of their parameters."""
+Rows = Sequence[tuple[type, Sequence[object]]]
+"""Rows by their kinds, of which each has some."""
+
+
+def _rows_of(append: Append, work: Sequence[NewWork], events: Sequence[NewEvent]) -> Rows:
+    found = (
+        append.messages, append.pages, append.indexes, append.chapters, append.memories, append.wishes,
+        append.archives, events, work,
+    )  # fmt: skip
+    return [(row, some) for row, some in zip(ROWS, found, strict=True) if some]
+
+
 @dataclass(frozen=True)
 class StatementShape:
-    """The properties that an append's statement depends on. Numbers of rows are rounded: 0, up to FEW, or more."""
+    """The properties that an append's statement depends on."""
 
     new: bool
-    messages: int
-    pages: int
-    indexes: int
-    chapters: int
-    memories: int
-    wishes: int
+    rows: tuple[tuple[type, int], ...]
+    """How many of each kind: up to FEW, or more."""
     ends: bool
-    archives: int
-    work: int
     embeds: bool
     once: bool
-    events: int = 0
     notices: bool = False
     proves: bool = False
     """It stores nothing unless its caller is still let in: see ``app.postgres.admission``."""
 
     @staticmethod
-    def of(
-        append: Append,
-        work: Sequence[NewWork],
-        once: IdempotentResponse | None,
-        events: Sequence[NewEvent] = (),
-        *,
-        proves: bool = False,
-    ) -> StatementShape:
+    def of(append: Append, rows: Rows, once: IdempotentResponse | None, *, proves: bool = False) -> StatementShape:
         return StatementShape(
             new=append.is_new,
-            messages=min(len(append.messages), FEW + 1),
-            pages=min(len(append.pages), FEW + 1),
-            indexes=len(append.indexes),
-            chapters=min(len(append.chapters), FEW + 1),
-            memories=min(len(append.memories), FEW + 1),
-            wishes=min(len(append.wishes), FEW + 1),
+            rows=tuple([(row, min(len(some), FEW + 1)) for row, some in rows]),
             ends=any(wish.valid_to for wish in append.wishes),
-            archives=min(len(append.archives), FEW + 1),
-            work=min(len(work), FEW + 1),
             embeds=append.follow_up.embeds is not None,
             once=once is not None,
-            proves=proves,
-            events=min(len(events), FEW + 1),
             notices=append.follow_up.notices,
+            proves=proves,
         )
 
 
@@ -191,28 +183,18 @@ def routed_sql(shape: StatementShape) -> tuple[Routed, ...]:
 
 def _parts(shape: StatementShape) -> tuple[list[_Part], list[_Part]]:
     """Return what an append writes, the conversation first; and what it locks last."""
-    conversation, at = _conversation(is_new=shape.new, proves=shape.proves, indexes=shape.indexes > 0)
+    indexes = any(row is ClosedPage for row, _ in shape.rows)
+    conversation, at = _conversation(is_new=shape.new, proves=shape.proves, indexes=indexes)
     parts = [_Part("c", "conversations", conversation, _CONVERSATION)]
     last: list[_Part] = []
-    for rows, count in (
-        (NewMessage, shape.messages),
-        (NewPage, shape.pages),
-        (ClosedPage, shape.indexes),
-        (Chapter, shape.chapters),
-        (NewMemory, shape.memories),
-        (NewWish, shape.wishes),
-        (NewArchive, shape.archives),
-        (NewEvent, shape.events),
-        (NewWork, shape.work),
-    ):
-        target = _TARGETS.get(rows)
-        if count:
-            source, at = _values(rows, count, at, target.alias if target else "a")
-            written = [target.write(source, rows)] if target else _write_archives(source)
-            (last if rows is NewWork else parts).extend(written)
-        if rows is NewMemory and count and shape.embeds:
+    for row, count in shape.rows:
+        target = _TARGETS.get(row)
+        source, at = _values(row, count, at, target.alias if target else "a")
+        written = [target.write(source, row)] if target else _write_archives(source)
+        (last if row is NewWork else parts).extend(written)
+        if row is NewMemory and shape.embeds:
             parts.append(_unembedded(is_said=shape.notices))
-        if rows is NewWish and shape.ends:
+        if row is NewWish and shape.ends:
             parts.append(_WITHDRAWN)
     if shape.once:
         key = f"""INSERT INTO idempotency (tenant_id, key, digest, response, owner)
@@ -342,12 +324,7 @@ def _write_archives(source: str) -> list[_Part]:
 
 
 def _arguments(
-    tenant: UUID,
-    append: Append,
-    work: Sequence[NewWork],
-    once: IdempotentResponse | None,
-    events: Sequence[NewEvent],
-    proof: Sequence[object] = (),
+    tenant: UUID, append: Append, rows: Rows, once: IdempotentResponse | None, proof: Sequence[object] = ()
 ) -> list[object]:
     after, created_at = append.conversation, append.conversation.updated_at
     end, totals = after.end, after.totals
@@ -363,18 +340,8 @@ def _arguments(
         arguments += [after.user_id, after.system, after.system_tokens, after.has_earlier, after.scopes, after.space_id]
     arguments += proof
     arguments += [index.page for index in append.indexes]
-    for row, rows in (
-        (NewMessage, append.messages),
-        (NewPage, append.pages),
-        (ClosedPage, append.indexes),
-        (Chapter, append.chapters),
-        (NewMemory, append.memories),
-        (NewWish, append.wishes),
-        (NewArchive, append.archives),
-        (NewEvent, events),
-        (NewWork, work),
-    ):
-        arguments += _listed(row, rows) if len(rows) <= FEW else columns_of(row, rows)
+    for row, some in rows:
+        arguments += _listed(row, some) if len(some) <= FEW else columns_of(row, some)
     if once:
         arguments += [once.key, once.digest, once.response, once.owner]
     return arguments
@@ -406,8 +373,9 @@ async def append_alone(
     if database.is_sharded:
         async with database.begin(tenant) as tx:
             return await _write(tx, append, work, once, events)
-    sql = append_sql(StatementShape.of(append, work, once, events, proves=not append.is_new))
-    given = partial(_arguments, tenant, append, work, once, events)
+    rows = _rows_of(append, work, events)
+    sql = append_sql(StatementShape.of(append, rows, once, proves=not append.is_new))
+    given = partial(_arguments, tenant, append, rows, once)
     if append.is_new:
         row = await database.write_row(sql, *given())
     else:
@@ -429,7 +397,8 @@ def _texts(append: Append) -> tuple[str | None, Iterable[str]]:
 async def _write(
     tx: Tx, append: Append, work: Sequence[NewWork], once: IdempotentResponse | None, events: Sequence[NewEvent]
 ) -> int | None:
-    shape, arguments = StatementShape.of(append, work, once, events), _arguments(tx.tenant, append, work, once, events)
+    rows = _rows_of(append, work, events)
+    shape, arguments = StatementShape.of(append, rows, once), _arguments(tx.tenant, append, rows, once)
     first, *others = routed_sql(shape) if tx.is_sharded else (None,)
     if first is None:
         row = await tx.connection.fetchrow(append_sql(shape), *arguments)

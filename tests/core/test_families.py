@@ -12,6 +12,7 @@ from app.core.calibration import PERCENT_MAX, PERCENT_MIN, Charge, charged, coun
 from app.core.messages import weigh
 from app.core.model import OURS, Marks, Mix
 from app.core.models import EXACT, FAMILIES, TABLE, UNMEASURED
+from app.core.window.profile import marks_in
 from app.text.tokens import TokenCounter
 
 names = st.sampled_from(sorted(FAMILIES))
@@ -33,7 +34,10 @@ def test_marks_are_counted(text: str, marks: tuple[int, int, int]) -> None:
 
 @given(st.lists(st.text()))
 def test_marks_of_lines_add_up(lines: list[str]) -> None:
-    assert marks_of("\n".join(lines)) == Marks().plus(*map(marks_of, lines))
+    each = Marks().plus(*map(marks_of, lines))
+    assert marks_of("\n".join(lines)) == each
+    views = [{"role": "user", "content": line} for line in lines]
+    assert marks_in(views) == marks_in((), lines) == marks_in(views[:1], lines[1:]) == each
 
 
 @given(names, mixes, mixes)

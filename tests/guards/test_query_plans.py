@@ -10,10 +10,12 @@ from uuid import UUID, uuid4
 import asyncpg
 import pytest
 
+from app.core.history.rows import ClosedPage, NewMessage
 from app.core.scope import Scope
 from app.postgres.database import Database
 from app.postgres.embedded import EmbeddedPostgres
 from app.postgres.transactions import Tx
+from app.queue.outbox import NewEvent
 from app.store import (
     appending,
     chapters,
@@ -343,20 +345,9 @@ async def test_an_append_finds_its_conversation_by_index(tx: Tx) -> None:
     many = appending.FEW + 1
     for new, embeds, once in product((False, True), repeat=3):
         for count, rest in product((1, 2, many), (0, 1, many)):
-            closes = not new and rest == 1
-            indexed = {"indexes": int(closes)}
-            of: dict[str, Any] = {
-                "pages": rest,
-                "memories": rest,
-                "wishes": rest,
-                "archives": rest,
-                "chapters": rest,
-                "work": rest,
-                **indexed,
-            }
-            shape = appending.StatementShape(
-                new=new, messages=count, ends=once and rest > 0, embeds=embeds, once=once, **of
-            )
+            counts = {NewMessage: count, ClosedPage: int(not new and rest == 1), NewEvent: 0}
+            rows = tuple((row, number) for row in appending.ROWS if (number := counts.get(row, rest)))
+            shape = appending.StatementShape(new=new, rows=rows, ends=once and rest > 0, embeds=embeds, once=once)
             nodes = await _nodes(tx, appending.append_sql(shape))
             assert "Seq Scan" not in nodes, shape
             assert new or nodes & {"Index Scan", "Index Only Scan"}, shape

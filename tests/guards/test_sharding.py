@@ -12,13 +12,14 @@ from pathlib import Path
 import asyncpg
 import pytest
 from hypothesis import assume, given
-from hypothesis.strategies import booleans, builds, integers
+from hypothesis.strategies import booleans, builds, integers, tuples
 
 import app
+from app.core.history.rows import NewMemory, NewWish
 from app.postgres import database
 from app.postgres.distribution import EVERYWHERE, distributing, misplaced
 from app.postgres.statements import Statement
-from app.store.appending import FEW, MEMORIES, StatementShape, routed_sql
+from app.store.appending import FEW, MEMORIES, ROWS, StatementShape, routed_sql
 from tests.tables import TABLES
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
@@ -26,7 +27,9 @@ MENTIONS = re.compile(rf"\b(?:FROM|JOIN|INTO|UPDATE)\s+(?:{'|'.join(TABLES)})\b"
 STATEMENT = re.compile(r"\s*(SELECT|WITH|INSERT|UPDATE|DELETE)\b")
 PUTS_IN = r"INSERT INTO \w+(?: AS \w+)?\s*\(\s*tenant_id,[^)]*\)\s*(?:VALUES\s*\(|SELECT )\s*\$1"
 OF_ONE_TENANT = re.compile(rf"tenant_id = \$1|{PUTS_IN}")
-COUNTED = ("messages", "pages", "indexes", "memories", "wishes", "archives", "work", "events")
+SHAPED = tuples(*[integers(0, FEW + 1)] * len(ROWS)).map(
+    lambda counts: tuple((row, count) for row, count in zip(ROWS, counts, strict=True) if count)
+)
 ACROSS = {
     "app.postgres.tenants.LIST", "app.postgres.admission.IS_KEYED", "app.store.keys.ALL_TENANTS",
     "app.queue.table.BUSY", "app.queue.table.BUSY_ON_CITUS", "app.queue.table.SOME", "app.queue.table.DUE",
@@ -124,11 +127,11 @@ def test_citus_refuses_no_statement_but_those_whose_parts_it_runs() -> None:
     assert {name for name in PLAIN if found[name]} == PLAIN
 
 
-@given(builds(StatementShape, new=booleans(), **dict.fromkeys(COUNTED, integers(0, FEW + 1)), ends=booleans(),
-              embeds=booleans(), once=booleans()))  # fmt: skip
+@given(builds(StatementShape, new=booleans(), rows=SHAPED, ends=booleans(), embeds=booleans(), once=booleans()))
 def test_citus_refuses_no_part_of_an_append(shape: StatementShape) -> None:
-    assume(shape.wishes or not shape.ends)
-    assume(shape.memories or not shape.embeds)
+    kinds = dict(shape.rows)
+    assume(NewWish in kinds or not shape.ends)
+    assume(NewMemory in kinds or not shape.embeds)
     conversation, *others = routed_sql(shape)
     assert conversation.sql.startswith(("INSERT INTO conversations", "UPDATE conversations"))
     for part in (conversation, *others):

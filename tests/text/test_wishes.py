@@ -8,7 +8,7 @@ import pytest
 from app.core.window.kept import Wish, key_problem
 from app.extractive import wishes as wishes_module
 from app.extractive.blocks import take_apart
-from app.extractive.wishes import ENDED, KEYS, PARTS, PLAINLY, TABLES, WORDINGS, wishes_of
+from app.extractive.wishes import ENDED, FOLLOWING, KEYS, PARTS, PLAINLY, TABLES, WORDINGS, wishes_of
 from app.text.language import window
 from app.text.word_lists import sections_of
 
@@ -215,3 +215,9 @@ def test_the_words_of_a_wording_are_in_all_that_it_matches() -> None:
     matches = [(of, text) for text in texts for of, pattern in patterns if pattern.search(text)]
     assert len(matches) > 300
     assert [text for of, text in matches if not of.may_be_in(text)] == []
+    others = [text for text in texts if not FOLLOWING.may_be_in(text)]
+    assert len(others) > 100
+    following = [ENDED, KEYS, WORDINGS["need"], WORDINGS["lasting"]]
+    searched = [pattern for of in following for pattern in of.rows.values()]
+    plain = [wishes_module._plainly(text) for text in others]
+    assert [text for text in (*others, *plain) if any(pattern.search(text) for pattern in searched)] == []

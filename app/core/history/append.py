@@ -30,6 +30,7 @@ from app.core.history.rows import (
 from app.core.history.sync import INNER, link
 from app.core.messages import FRAME_TOKENS, files_in
 from app.core.model import OURS, PEOPLE, UNMATCHED, UNZONED, FileWeight, Totals, WindowWarning
+from app.core.scope import Scope
 from app.core.times import dated, offset_of
 from app.core.window.contents import Chapter
 from app.core.window.fresh import stored_parts, whole_tokens
@@ -88,7 +89,8 @@ def decide(basis: Basis, preparation: Preparation, counts: Counts, new_id: NewId
     after = _after(basis, found, totals, rows[-1].chain, counts)
     if (topics := preparation.topics) is not None:
         after = replace(after, indexed_through=basis.closed[0])
-    memories = _memories(found, after, new_id)
+    scope = after.scope
+    memories = _memories(found, after, scope, new_id)
     pages, indexes = _pages(basis, found, counts), [] if topics is None else [_index(basis, topics)]
     return Append(
         conversation=after,
@@ -97,8 +99,8 @@ def decide(basis: Basis, preparation: Preparation, counts: Counts, new_id: NewId
         pages=pages,
         indexes=indexes,
         open=_open(basis, found, pages, indexes),
-        wishes=list(_wishes(basis, found, counts, new_id)),
-        archives=list(_archives(found, after, counts)),
+        wishes=list(_wishes(basis, found, scope, counts, new_id)),
+        archives=list(_archives(found, after, scope, counts)),
         memories=memories,
         follow_up=_follow_up(basis, found, after, memories, is_indexed=topics is not None),
         views=[_view(one, row) for one, row in zip(found, rows, strict=True)],
@@ -150,7 +152,8 @@ def _row(
     placement, forms = one.placement, one.forms
     draft = placement.draft
     tokens = form_tokens(forms, placement.kind, counts, files)
-    body, view = dumps(_stored_body(one)), _joined(forms.view)
+    body, view, archived = dumps(_stored_body(one)), _joined(forms.view), one.archived.values()
+    shown = [each.shown for each in archived]
     return NewMessage(
         seq=placement.seq,
         id=arrival.id or new_id(),
@@ -178,9 +181,9 @@ def _row(
         line=one.lines.line,
         line_tokens=counts[one.lines.line],
         words=one.lines.words,
-        archive_ids=tuple(archived.card.uuid for archived in one.archived.values()),
-        fresh_tokens=tuple(whole_tokens(archived.shown, counts[archived.shown]) for archived in one.archived.values()),
-        marks=form_marks(forms, [archived.shown for archived in one.archived.values()], files),
+        archive_ids=tuple([each.card.uuid for each in archived]),
+        fresh_tokens=tuple([whole_tokens(text, counts[text]) for text in shown]),
+        marks=form_marks(forms, shown, files),
         digest=INNER if arrival.is_inner else one.digest,
         chain=chain,
         said_at=draft.said_at,
@@ -199,7 +202,7 @@ def _file_weights(basis: Basis, found: Sequence[Prepared]) -> Iterator[FileWeigh
 
 
 def _joined(chat_messages: Sequence[dict[str, Any]]) -> str:
-    return ",".join(dumps(message) for message in chat_messages)
+    return ",".join(map(dumps, chat_messages))
 
 
 def _stored_body(one: Prepared) -> dict[str, Any]:
@@ -303,8 +306,7 @@ def _open(
     return page and page.with_lines(found, basis.placed[1].last_page)
 
 
-def _archives(found: Sequence[Prepared], after: Conversation, counts: Counts) -> Iterator[NewArchive]:
-    scope = after.scope
+def _archives(found: Sequence[Prepared], after: Conversation, scope: Scope, counts: Counts) -> Iterator[NewArchive]:
     for one in found:
         for archived in one.archived.values():
             yield archive_row(
@@ -314,8 +316,8 @@ def _archives(found: Sequence[Prepared], after: Conversation, counts: Counts) ->
             )  # fmt: skip
 
 
-def _memories(found: Sequence[Prepared], after: Conversation, new_id: NewId) -> list[NewMemory]:
-    owner = after.scope.owner
+def _memories(found: Sequence[Prepared], after: Conversation, scope: Scope, new_id: NewId) -> list[NewMemory]:
+    owner = scope.owner
     return [
         NewMemory(
             id=dated(new_id(), time), owner=owner, type="episode" if text.archive_id is None else "passage",
@@ -329,9 +331,8 @@ def _memories(found: Sequence[Prepared], after: Conversation, new_id: NewId) -> 
     ]  # fmt: skip
 
 
-def _wishes(basis: Basis, found: Sequence[Prepared], counts: Counts, new_id: NewId) -> Iterator[NewWish]:
+def _wishes(basis: Basis, found: Sequence[Prepared], finder: Scope, counts: Counts, new_id: NewId) -> Iterator[NewWish]:
     """Yield the memories that the messages' wishes become. Nothing of an import follows its user by itself."""
-    finder = basis.conversation.scope
     for one in found:
         if basis.arrivals[one.placement.index].archives is not None:
             continue  # of an export, which has the memories too

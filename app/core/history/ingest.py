@@ -15,8 +15,9 @@ unchanged.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import compress, count
 from typing import Any
 
 from app.core import wording
@@ -236,21 +237,21 @@ def form_tokens(
     """
     if kind in UNZONED:
         return FormTokens(0, 0, 0)
-    full = weight(forms.view, counts, files) + sum(counts[text] + 3 for text in thinking(forms))
-    short = weight(forms.short if forms.short is not None else forms.view, counts, files)
+    shown = weight(forms.view, counts, files)
+    full = shown + sum(counts[text] + 3 for text in thinking(forms))
+    short = weight(forms.short, counts, files) if forms.short is not None else shown
     return FormTokens(full, min(full, short), weight(forms.loaded, counts, files) if forms.loaded is not None else 0)
 
 
-def form_marks(forms: ShownForms, archived: Iterable[str], files: Mapping[str, int] = NO_FILES) -> tuple[int, ...]:
+def form_marks(forms: ShownForms, archived: Sequence[str], files: Mapping[str, int] = NO_FILES) -> tuple[int, ...]:
     """Return the marks of a message's verbatim and condensed form, and of what recall tools loaded or was ``archived``;
     without zeros at the end.
     """
     full = marks_in(forms.view, thinking(forms), files)
     short = full if forms.short is None else marks_in(forms.short, (), files)
-    found = [*full, *short, *marks_in(forms.loaded or (), archived, files)]
-    while found and not found[-1]:
-        found.pop()
-    return tuple(found)
+    passing = marks_in(forms.loaded or (), archived, files) if forms.loaded or archived else ()
+    found = (*full, *short, *passing)
+    return found[: max(compress(count(1), found), default=0)]
 
 
 def weight(
@@ -260,7 +261,7 @@ def weight(
     total = 0
     for message in chat_messages:
         texts, overhead = weigh(message, files)
-        total += overhead + sum(counts[text] for text in texts)
+        total += overhead + sum(map(counts.__getitem__, texts))
         total += LATE_TOKENS + len(message[LATE]) if LATE in message else 0
     return total
 

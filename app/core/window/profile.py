@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Any
 
 from app.core.calibration import Charge, charged, marks_of
@@ -141,11 +142,10 @@ _FULL, _SHORT, _PASSING = slice(0, 4), slice(4, 8), slice(8, 12)
 
 
 def marks_in(views: Iterable[dict[str, Any]], beside: Iterable[str] = (), files: Mapping[str, int] = NO_FILES) -> Marks:
-    """Return the marks of chat messages, and of texts that stand beside them."""
-    marks = Marks()
-    for view in views:
-        marks = marks.plus(Marks(flat=flat_tokens(view, files)), *map(marks_of, weigh(view)[0]))
-    return marks.plus(*map(marks_of, beside))
+    """Return the marks of chat messages, and of texts that stand beside them: those of lines add up."""
+    views = list(views)
+    digits, han, capitals, _ = marks_of("\n".join([*chain(*(weigh(view)[0] for view in views)), *beside]))
+    return Marks(digits, han, capitals, sum([flat_tokens(view, files) for view in views]))
 
 
 def marks_at(marks: Sequence[int], form: slice) -> Marks:
