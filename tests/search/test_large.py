@@ -110,6 +110,13 @@ async def indexed(made: Runtime, superuser: asyncpg.Connection, model: UUID) -> 
     return made
 
 
+ADD = """
+WITH m AS (INSERT INTO memories (tenant_id, id, owner, type, start, length, terms)
+           VALUES ($1, $2, $3, 'fact', 0, 9, '{}/1000000000') RETURNING id)
+INSERT INTO embeddings (tenant_id, memory_id, owner, model, embedding) SELECT $1, id, $3, $4, $5::text::halfvec FROM m
+"""
+
+
 def scorings(model: UUID, seed: str = "q", count: int = 60) -> list[Scoring]:
     """Queries of all kinds, with words of theirs, English and Chinese."""
     rng = Random(seed)
@@ -162,6 +169,19 @@ async def test_an_index_finds_what_an_exact_search_finds(
             parts.append(len(found & whole) / len(whole))
     assert len(parts) == 90
     assert fmean(parts) >= RECALL_MIN
+
+
+async def test_what_is_close_counts_however_close_others_are(
+    made: Runtime, superuser: asyncpg.Connection, model: UUID
+) -> None:
+    """Where rare words tell much, what may say the same in others counts though it is less close than the newest."""
+    for along in (*[0.8] * 500, *[1.0, -1.0] * 500):
+        id_, its = uuid7(), [0.2 * along, (1 - 0.04 * along**2) ** 0.5, *[0.0] * (DIMENSIONS - 2)]
+        await superuser.execute(ADD, DEFAULT_TENANT, id_, OWNER, model, embeddings.literal(its))
+    query = Meaning(model, embeddings.literal([1.0] + [0.0] * (DIMENSIONS - 1)), 0.0, 0.1)
+    rare = Scoring(bm25.query("the tamarind zanzibar quokka obelisk marimba juniper walrus kelp"), query)
+    assert (await search(made, replace(rare, terms=[]))).total < 1_000
+    assert (await search(made, rare)).total == 1_000
 
 
 BRANCH = OnLine(UUID(int=5), [UUID(int=6)], [7], [UUID(int=8)], [UUID(int=5), UUID(int=6)])

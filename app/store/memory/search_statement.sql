@@ -209,7 +209,8 @@ closeness AS MATERIALIZED (
                           ORDER BY x DESC LIMIT 1
                           OFFSET greatest({looked_at}, 2 * :limit) - 1
                                  + (SELECT count(*) FROM worded WHERE NOT fits)) - mean) / deviation, '-Infinity'),
-               :found_min / (:weight::float8 + {per_closeness})) AS least
+               :found_min / (:weight::float8 + CASE WHEN :only_meaning THEN {per_closeness}
+                                                    ELSE (SELECT unsaid * part FROM shared) END)) AS least
     FROM spread
 ),
 
