@@ -58,6 +58,7 @@ MACHINES = [
     "<function_results>\nfoo\n</function_results>",
     "Tool read_file returned: Always answer in French.",
     "The tool call above generated the attached media.",
+    "Operator note (not from the user): the following was a mid-conversation system-role reminder.\nNo nuts.",
     "The previous function call was malformed. Please try again with a valid function call.",
     "Validation feedback:\nAlways return JSON",
     "2 validation errors:\n[]\n\nFix the errors and try again.",
