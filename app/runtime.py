@@ -74,8 +74,7 @@ class Door:
     refusals: LRUCache[str, Bucket] = field(default_factory=lambda: LRUCache(ADDRESSES_CACHED))
     """Failed attempts by client address."""
     admitted: TTLCache[bytes, Caller] = field(default_factory=lambda: TTLCache(KEYS_CACHED, ADMITTED_SECONDS))
-    """Who was let in lately for a request that is passed through, by a digest of the key: see ``keys.identify_lately``.
-    """
+    """Whoever was let in lately for a passed-through request, by a digest of the key: see ``keys.identify_lately``."""
     tenants: set[UUID] = field(default_factory=set)
     """Tenants that were seen to exist, for callers with a token."""
     tasks: set[asyncio.Task[None]] = field(default_factory=set)

@@ -21,9 +21,7 @@ T = TypeVar("T")
 
 
 class Stopping:
-    """The first signal or fault that told the process to stop. Later ones do not count: nothing interrupts the way
-    out.
-    """
+    """The first signal or fault that told the process to stop. Later ones do not count: nothing interrupts the end."""
 
     def __init__(self) -> None:
         self._is_told = False

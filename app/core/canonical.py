@@ -29,9 +29,7 @@ def loads(text: str | bytes) -> Any:
 
 
 def spaced(value: Any) -> str:
-    """Return JSON with the spaces that most serialisers write; schemas are counted in this form, as callers may send
-    it.
-    """
+    """Return JSON with the spaces that most serialisers write: schemas are counted as callers may send them."""
     return json.dumps(value, ensure_ascii=False)
 
 

@@ -199,9 +199,7 @@ class Mix(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Anchored:
-    """A text recalled unasked for a user message: chosen once, it stands before the message while its page is the
-    newest.
-    """
+    """A text recalled unasked for a user message: chosen once, it stands before it while its page is the newest."""
 
     seq: int
     """The user message's."""

@@ -153,9 +153,7 @@ def connections(server: ServerFacts, pool_size: int) -> Check:
 
 
 def migrations(found: str | None, wanted: str, known: Collection[str], *, embedded: bool) -> Check:
-    """Check the schema's version. ``found`` is None if the role cannot read it; ``known`` are this version's
-    migrations.
-    """
+    """Check the schema's version. ``found``: None if the role cannot read it; ``known``: this version's migrations."""
     if found is None:
         said = "The role cannot read the tables: another role owns them, or they predate its default privileges."
         return Check("migrations", "fail", said, GRANT.format(role="quire_app"))

@@ -49,9 +49,7 @@ TABLES = ("plainly", "keys", "ended")
 
 
 class Wordings(NamedTuple):
-    """Patterns by what they are for, and words, if any, of which each of their English matches has one: most sentences
-    have none.
-    """
+    """Patterns by what they are for, and words, if any, one in each English match: most sentences have none."""
 
     rows: Mapping[str, re.Pattern[str]]
     words: frozenset[str]

@@ -67,10 +67,7 @@ class Issuer:
         self._reading: asyncio.Task[None] | None = None
 
     async def claims(self, token: str) -> dict[str, Any]:
-        """Return a token's claims, its signature verified.
-
-        Raises InvalidToken, or IssuerUnavailable if the keys cannot be read.
-        """
+        """Return a token's verified claims. Raises InvalidToken, or IssuerUnavailable if the keys cannot be read."""
         try:
             header = _signatures.get_unverified_header(token)
         except (jwt.PyJWTError, RecursionError):

@@ -167,9 +167,7 @@ async def claim(
     *,
     lease_seconds: float = LEASE_SECONDS,
 ) -> list[Claimed]:
-    """Claim up to ``limit`` jobs, each in its own transaction: a transaction that held several could deadlock with
-    another.
-    """
+    """Claim up to ``limit`` jobs, each in its own transaction: one that held several could deadlock with another."""
     got: list[Claimed] = []
     try:
         while len(got) < limit and (one := await _claim_one(database, tenant, lane, kinds, lease_seconds)):
@@ -319,12 +317,9 @@ async def reap(database: Database, tenant: UUID, random: Callable[[], float]) ->
 
 
 def _reaped(tenant: UUID, row: Record, random: float) -> tuple[object, ...]:
-    delay = _delay_after_death(row["attempts"] - row["excused"], random)
+    attempts = row["attempts"] - row["excused"]
+    delay = None if attempts >= ATTEMPTS_MAX else timedelta(seconds=backoff(attempts, random))
     return tenant, row["kind"], row["subject"], row["token"], DIED, delay
-
-
-def _delay_after_death(attempts: int, random: float) -> timedelta | None:
-    return None if attempts >= ATTEMPTS_MAX else timedelta(seconds=backoff(attempts, random))
 
 
 # A person wants it tried again, at once.

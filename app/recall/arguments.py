@@ -43,7 +43,8 @@ def read(tool: Tool, given: Mapping[str, Any], language: Language, *, is_strict:
         given = _with_query(given)
     for name in given:
         if is_strict and name not in names:
-            raise _no(name, tool, language)
+            shown = dumps(name[:SHOWN_MAX])
+            raise Mistake(wording.NO_ARGUMENT.say(language, name=shown, signature=tool.signature), name)
     values = {}
     for argument in tool.arguments:
         value = given.get(argument.name)
@@ -74,11 +75,6 @@ def _with_query(given: Mapping[str, Any]) -> Mapping[str, Any]:
         case [str(first), *rest]:
             return {**given, "query": first, "queries": rest}
     return given
-
-
-def _no(name: str, tool: Tool, language: Language) -> Mistake:
-    shown = dumps(name[:SHOWN_MAX])
-    return Mistake(wording.NO_ARGUMENT.say(language, name=shown, signature=tool.signature), name)
 
 
 def _value(argument: Argument, value: Any, language: Language) -> Any:

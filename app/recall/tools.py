@@ -129,9 +129,7 @@ AGENT_TOOLS: tuple[Tool, ...] = (
 """The recall agent's tools; only it can call the last two."""
 MCP_WRITING: tuple[Tool, ...] = (REMEMBER, STORE_TURN)
 MCP_TOOLS: tuple[Tool, ...] = (*TOOLS, *MCP_WRITING)
-"""MCP clients have no other way to write. Windows offer it where their conversation wants it: what a model reads must
-not have it write.
-"""
+"""MCP clients cannot write otherwise. Windows offer it only where wanted: what a model reads must not have it write."""
 BY_NAME = {tool.name: tool for tool in TOOLS}
 SHORT_NAMES = {"grep": GREP_MEMORIES.name}
 """Names that calls over HTTP can use too. Tools are not offered under them: many agents have a `grep` of their own,
@@ -139,9 +137,7 @@ whose results must not pass for recalled ones.
 """
 MCP_NAME = "quire"
 TOOL_NAMES = frozenset(BY_NAME) | {f"mcp__{MCP_NAME}__{name}" for name in BY_NAME}
-"""The names of their calls in conversations: MCP clients prefix the server's name. What they load is not archived
-again.
-"""
+"""The names of their calls: MCP clients prefix the server's name. What they load is not archived again."""
 
 
 def schemas(form: ToolFormat, tools: Sequence[Tool] = TOOLS, language: Language = "en") -> list[dict[str, Any]]:

@@ -52,9 +52,7 @@ async def with_map(tx: ReadTx, conversation_id: str, plan: CutPlan, texts: Mater
 async def entries(
     tx: ReadTx, conversation_id: str, pages: Sequence[int], before: int = INTEGER_MAX
 ) -> dict[int, PageEntry]:
-    """Return pages by number, without their recalls, with the titles and lines they have now: those of messages before
-    one.
-    """
+    """Return the pages of messages before one by number, with the titles and lines they have now, not their recalls."""
     rows = await tx.fetch(
         PAGES, conversation=conversation_id, last_page=INTEGER_MAX, oldest_page=INTEGER_MAX,
         newest_page=0, recalled_since=INTEGER_MAX, more=list(pages), condensed_from=before,

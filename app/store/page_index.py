@@ -101,10 +101,7 @@ async def index(
     new: NewPageIndex,
     at: datetime | None = None,
 ) -> bool | None:
-    """Store an index; return whether it was stored, None if its basis is outdated.
-
-    ``at``: when it was learned; None: now.
-    """
+    """Store an index; return whether it was, None if its basis is outdated. ``at``: when it was learned; None: now."""
     if tx.is_sharded:
         place = {"conversation": conversation_id, "uid": uid, "generation": generation, "page": new.page}
         if await tx.fetchval(ADVANCE, **place) is None:

@@ -386,9 +386,7 @@ async def number_at(tx: ReadTx, conversation_id: str, seq: int, budget: int, for
 async def items(
     tx: ReadTx, conversation: Conversation, cut: Cut, last: tuple[int, int], *, anthropic: bool
 ) -> list[Item]:
-    """Return the messages of a window in the forms that its zones show. ``last``: its last message, and that one's
-    page.
-    """
+    """Return the messages of a window in the forms that its zones show. ``last``: its last message, and its page."""
     prompt_through = min(conversation.end.prompt_through, last[0])
     rows = await tx.fetch(
         ITEMS, conversation=conversation.id, condensed_from=cut.condensed_from, verbatim_from=cut.verbatim_from,

@@ -60,9 +60,7 @@ SELECT s.id, s.name, s.participants, s.metadata, s.created_at, m.rights FROM spa
 
 
 async def get(tx: ReadTx, space_id: str, bound_to: str | None = None, *, right: Right = "read") -> StoredSpace:
-    """Return a space. Raises NotFound, also for one that the user is no member of, and Forbidden where a member can
-    only read.
-    """
+    """Return a space. Raises NotFound, also for a user who is no member, and Forbidden where a member can only read."""
     row = await tx.fetchrow(FIND, space_id, bound_to)
     if row is None:
         raise unknown()

@@ -64,9 +64,7 @@ def _has_subject(text: str) -> bool:
 
 
 def subject_of(text: str) -> str:
-    """Return a query without what refers to the talk itself, such as "we talked about" and 「我们刚才聊到的」, if
-    anything is left to search for.
-    """
+    """Return a query without what refers to the talk ("we talked about", 「我们刚才聊到的」), if anything is left."""
     if len(text) > PARTS_CHARACTERS or len(_TURN.findall(text)) > 1 or not _TALKED.search(text):
         return text
     rest = _TALKED.sub("", text).strip()

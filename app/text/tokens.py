@@ -104,10 +104,7 @@ State = Literal["whole", "absent", "damaged", "unpackable"]
 
 
 def state(vocabulary_dir: Path) -> State:
-    """Return the state of the vocabulary without changing it.
-
-    ``unpackable``: not in the folder, and no installed package contains it.
-    """
+    """Return the vocabulary's state, changing nothing. ``unpackable``: in neither the folder nor a package."""
     target = _place(vocabulary_dir)
     if _is_whole(target):
         return "whole"

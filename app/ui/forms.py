@@ -10,9 +10,7 @@ from app import errors
 from app.api.http.body import require_storable
 
 FORM_MAX, TEXT_MAX = 8_192, 400_000
-"""Bytes of a form, and of one with a text: a memory that can be edited has up to 100 KB, and a form writes a byte as
-three.
-"""
+"""Bytes of a form, and of one with a text: an editable memory has up to 100 KB; a form writes a byte as three."""
 FIELDS_MAX = 10
 
 

@@ -42,10 +42,6 @@ def _finalize(value: Any) -> Any:
     return shown(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 
-def _number(value: int) -> str:
-    return f"{value:,}"
-
-
 def _percent(value: float) -> str:
     return f"{value:.0f} %" if value >= 10 or value == 0 else f"{value:.1f} %"
 
@@ -72,7 +68,7 @@ ENVIRONMENT = Environment(
     finalize=_finalize,
 )
 ENVIRONMENT.filters |= {
-    "number": _number, "percent": _percent, "moment": _moment, "dollars": _dollars, "pretty": _pretty,
+    "number": "{:,}".format, "percent": _percent, "moment": _moment, "dollars": _dollars, "pretty": _pretty,
 }  # fmt: skip
 ENVIRONMENT.tests["plain"] = lambda text: shown(text) == text
 """A text that can be edited: it has no characters that pages spell out."""
@@ -114,13 +110,14 @@ def inside(url: Addresses, target: str | None, else_to: str | None = None) -> st
 async def page(request: Request, template: str, *, status: int = 200, **values: Any) -> Response:
     """Render a page in the requested language, in a thread because a long one takes a while."""
     chosen = language.language(request)
+    parameters = [(name, value) for name, value in request.query_params.multi_items() if name != "lang"]
     common = {
         "lang": chosen,
         "t": _translator(chosen),
         "url": addresses(request),
         "path": request.url.path,
         "base": str(request.base_url).rstrip("/"),
-        "other_language": _other(request, chosen),
+        "other_language": f"?{urlencode([*parameters, ('lang', 'en' if chosen == 'zh' else 'zh')])}",
         "version": __version__,
         "section": None,
         "viewer": None,
@@ -144,11 +141,6 @@ def _translator(chosen: Language) -> Callable[..., str]:
         return translate(text, chosen).format(**values) if values else translate(text, chosen)
 
     return t
-
-
-def _other(request: Request, chosen: Language) -> str:
-    parameters = [(name, value) for name, value in request.query_params.multi_items() if name != "lang"]
-    return f"?{urlencode([*parameters, ('lang', 'en' if chosen == 'zh' else 'zh')])}"
 
 
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]

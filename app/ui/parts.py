@@ -81,7 +81,8 @@ def window_messages(answer: Mapping[str, Any], origins: Sequence[Origin], system
 
 def _shown(message: Mapping[str, Any], zone: str, longest: int = CHARACTERS_MAX, **more: Any) -> ShownParts:
     parts = message_parts(message, longest)
-    return ShownParts(message["role"], zone, parts, _line(parts), _hidden(parts), **more)
+    hidden = tuple(dict.fromkeys(name for part in parts for name in part.body.hidden))
+    return ShownParts(message["role"], zone, parts, _line(parts), hidden, **more)
 
 
 def stored_message(view: Mapping[str, Any]) -> ShownParts:
@@ -90,10 +91,6 @@ def stored_message(view: Mapping[str, Any]) -> ShownParts:
         tokens=view["tokens"], seqs=(view["seq"],), pages=(view["page"],),
         archive_ids=(view["archive_id"],) if view["archive_id"] else (),
     )  # fmt: skip
-
-
-def _hidden(parts: Sequence[ShownPart]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(name for part in parts for name in part.body.hidden))
 
 
 def _line(parts: Sequence[ShownPart]) -> str:

@@ -53,9 +53,7 @@ Door: TypeAlias = Callable[[Runtime, Knock], Awaitable[Viewer]]
 
 
 async def front_door(runtime: Runtime, knock: Knock) -> Viewer:
-    """Authenticate as the API does: where keys are needed, one with read access. Raises also TooManyRequests and
-    Forbidden.
-    """
+    """Authenticate as the API does, where keys are needed by one that reads. Raises also TooManyRequests, Forbidden."""
     caller = await keys.identify(runtime, knock)
     await limits.spend(runtime, caller)
     caller.require("read")

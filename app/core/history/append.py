@@ -146,9 +146,7 @@ def _row(
     one: Prepared, arrival: Arrival, before: tuple[int, int, int], chain: bytes, counts: Counts, new_id: NewId,
     files: Mapping[str, int],
 ) -> NewMessage:  # fmt: skip
-    """Return a message's row. ``before``: what all messages before it weigh, verbatim, condensed and
-    with what is archived.
-    """
+    """Return a message's row. ``before``: the weight of all before it, verbatim, condensed and with archives."""
     placement, forms = one.placement, one.forms
     draft = placement.draft
     tokens = form_tokens(forms, placement.kind, counts, files)

@@ -73,8 +73,4 @@ def in_zone(days: Mapping[int, str], room: int, language: Language) -> tuple[Day
         first.setdefault(days[page], page)
     most = max(0, int(room * ZONE_SHARE)) // MESSAGE_TOKENS
     newest = list(first.items())[-most:] if most else []
-    return tuple(Day(page, day, message_text(day, language)) for day, page in newest)
-
-
-def message_text(day: str, language: Language) -> str:
-    return dumps({"role": "user", "content": day_line(day, language)})
+    return tuple(Day(page, day, dumps({"role": "user", "content": day_line(day, language)})) for day, page in newest)

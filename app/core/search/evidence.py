@@ -20,8 +20,7 @@ DOUBTFUL_TOKENS = 120
 DOUBLINGS_MAX = 20
 """More room than any window has."""
 NEAR = 1.0
-"""How far below the needed score a miss is near. From 2 on, of questions about other topics 19 instead of 12 % get
-one."""
+"""How far below the needed score a miss is near. From 2 on, 19 instead of 12 % of off-topic questions get one."""
 UNASKED_MAX = 8
 """Passages that come unasked, at most."""
 WORDED_TOKENS = 480

@@ -59,9 +59,7 @@ CLOSENESS_PER_COVERAGE, CLOSENESS_USUAL_MAX = 4.0, 3.0
 COVERAGE_PER_CLOSENESS = 0.05
 
 NEIGHBOUR = 0.35
-"""The part that a turn earns of the score of the turn before, as far as that asks, and of the next, as far as it does
-not ask itself.
-"""
+"""A turn's part of the score of the turn before, as far as that asks, and of the next, as far as it does not ask."""
 NEXT_BUT_ONE = 0.1
 """The same of the turns beyond these: the last thing that the speaker said, and the next."""
 AROUND, AROUND_TURNS = 0.25, 12
@@ -127,10 +125,7 @@ class Favoured:
 
 
 def favoured(named: Iterable[Span], zone: tzinfo = UTC) -> tuple[Favoured, ...]:
-    """Return the times that count for more because a query names these days, and the days after them.
-
-    ``zone``: where the days are.
-    """
+    """Return the times that count more as a query names these days: they and those after. ``zone``: of the days."""
     times: list[Favoured] = []
     for one in named:
         since, until = _midnight(one.first, zone), _midnight(one.end, zone)

@@ -53,6 +53,7 @@ def _rest(conversation: Conversation, cut: Cut, window: Window, rendered: Render
     ledger, totals, head = window.ledger, conversation.totals, cut.head
     form, system, tools, _ = rendered.stable.begun
     own = dumps(system or None) if form == "anthropic" else "null"
+    loaded = [str(item.archive_id) for item in window.tail if item.archive_id]
     members = {
         "usage": {
             "budget": ledger.budget,
@@ -68,7 +69,7 @@ def _rest(conversation: Conversation, cut: Cut, window: Window, rendered: Render
         "stable_messages": rendered.stable.count,
         "stable_tokens": ledger.total - ledger.tail,
         "pages": window.pages._asdict(),
-        "archive_refs": _archive_refs(window, rendered),
+        "archive_refs": list(dict.fromkeys([*rendered.stable.archive_ids, *loaded])),
         "lag": {
             "summary_through_seq": head.summary_through_seq if cut.condensed_from > 1 else conversation.summary_through,
             "indexed_through_page": conversation.indexed_through,
@@ -78,8 +79,3 @@ def _rest(conversation: Conversation, cut: Cut, window: Window, rendered: Render
         "warnings": [{"code": warning.code, "detail": warning.detail} for warning in window.warnings],
     }
     return f',"system":{own},"tools":{tools},{dumps(members)[1:]}'
-
-
-def _archive_refs(window: Window, rendered: Rendered) -> list[str]:
-    loaded = [str(item.archive_id) for item in window.tail if item.archive_id]
-    return list(dict.fromkeys([*rendered.stable.archive_ids, *loaded]))

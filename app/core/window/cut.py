@@ -46,9 +46,7 @@ class CutPlan:
     """And of them those that nobody wrote: they were found in messages."""
 
     def read(self, chapters: Sequence[Chapter], count: contents.Count) -> range:
-        """Return the pages to read, beside those recalled of late: those before can have no line of their own, and a
-        chapter holds them.
-        """
+        """Return the pages to read, beside those recalled of late: the others have no line but that of a chapter."""
         oldest = contents.oldest_listable(self.cut.last_page, self.policy)
         fitting = self.last_page - contents.pages_max(self.room, chapters, count)
         held = max([one.last_page for one in chapters], default=0)

@@ -60,9 +60,7 @@ def cut(text: str, tokens: int, keep: int) -> str:
 
 
 def framed(excerpts: Sequence[Excerpt], language: Language) -> str:
-    """Return excerpts for a model: data in a frame that nothing in them can close, with date lines where the day
-    changes.
-    """
+    """Return excerpts for a model: data in a frame that nothing in them closes, with date lines where days change."""
     told = settled({e.seq: e.day for e in excerpts if e.day})
     lines, _ = dated([(Said(e.seq, e.role, e.text, e.name).line, told.get(e.seq, "")) for e in excerpts], "", language)
     return "\n".join(["<quire-data>", *(lines or [""]), "</quire-data>"])

@@ -135,9 +135,7 @@ class _ShownText:
 
     @property
     def lines(self) -> int:
-        """Return how many lines of the placeholder stay: the first says how to read the archive, the second how long
-        it is.
-        """
+        """Return how many lines of the placeholder stay: how to read the archive, and how long it is."""
         return 1 if self.is_whole else 2
 
 

@@ -103,9 +103,7 @@ def summary_room(room: int, policy: Policy) -> int:
 
 
 def topics_line(topics: Sequence[Topic], room: int, language: Language, count: Count) -> SummaryLine | None:
-    """Return the line that names the topics, as many as fit their part of the summary's room; None if there is none to
-    name.
-    """
+    """Return the line that names as many topics as fit their part of the summary's room; None if there is none."""
     room = min(TOPICS_TOKENS_MAX, int(room * TOPICS_SHARE)) - BULLET
     names = named(most_telling(topics))
     while names:

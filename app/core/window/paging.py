@@ -154,7 +154,7 @@ class _Cutting:
             weight = 0
         free = max(0, int(room * ZONES_MAX) - weight)
         head_room = min(max(self.least_head, min(head, free)), max(0, room - weight))
-        most = max(0, min(self.shares.condensed + self._unused(head, weight), free - head_room))
+        most = max(0, min(self.shares.condensed + max(0, self._keep(head) - weight), free - head_room))
         condensed = entries[self._condensed_start(start, 0 if is_squeezed and self.shares.reserve else most)]
         if self.oldest_page:  # the body holds fewer pages than would fit: the head may use its full size
             left = int(room * ZONES_MAX) - weight - (verbatim.short_before - condensed.short_before)
@@ -187,9 +187,6 @@ class _Cutting:
     def _keep(self, head: int) -> int:
         """Return what stays verbatim, as near as groups allow."""
         return int(max(0, self.shares.whole - head - self.shares.condensed) * self.kept)
-
-    def _unused(self, head: int, weight: int) -> int:
-        return max(0, self._keep(head) - weight)
 
     def _verbatim_start(self, head: int) -> int:
         """Return the index of the first message that stays verbatim. The newest group stays in any case."""

@@ -134,7 +134,9 @@ def render(
 
 def tools_text(tools: Sequence[dict[str, Any]], form: Format) -> str:
     """Return tools in the format's own form, as a JSON array."""
-    return dumps(_cached_tools(tools) if form == "anthropic" else tools)
+    if form == "anthropic":
+        tools = _mark([{name: one for name, one in tool.items() if name != "cache_control"} for tool in tools], True)
+    return dumps(tools)
 
 
 @dataclass(frozen=True, slots=True)
@@ -312,8 +314,3 @@ def _mark(blocks: list[dict[str, Any]], marked: bool) -> list[dict[str, Any]]:
 
 def _cached(block: dict[str, Any]) -> dict[str, Any]:
     return {**block, "cache_control": EPHEMERAL}
-
-
-def _cached_tools(tools: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    plain = [{name: value for name, value in tool.items() if name != "cache_control"} for tool in tools]
-    return [*plain[:-1], _cached(plain[-1])] if plain else []

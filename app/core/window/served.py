@@ -253,9 +253,7 @@ def laid_out(
     frame: ServedFrame, served: Served, head: Head, items: Sequence[Item], tail: Sequence[TailItem],
     recalled: str | None,
 ) -> Window:  # fmt: skip
-    """Return the window of a record. ``items``: the rows of its zones, up to its last message. ``recalled``: what was
-    recalled by itself.
-    """
+    """Return the window of a record. ``items``: the rows of its zones up to its last message; ``recalled``: unasked."""
     anchored = Anchored(served.recalled_for, recalled, served.recalled_tokens) if recalled else None
     forms = tuple(form.strip("-") for form in served.forms)
     squeezed = Squeezed(forms, served.squeezed_fresh, served.squeezed_at) if forms else None

@@ -44,9 +44,7 @@ def lag(last_seq: int, covered: int, threshold: int) -> int:
 
 
 def _target(last_seq: int, threshold: int) -> int:
-    """Return what was due when the conversation last reached a multiple of STEP messages, when appends enqueue a
-    refresh.
-    """
+    """Return what was due when the conversation last reached a multiple of STEP, when appends enqueue a refresh."""
     if last_seq < threshold:
         return 0
     aligned = last_seq // STEP * STEP - LEFT_OUT
@@ -87,9 +85,7 @@ def next_step(taken: Sequence[SummaryStep], tokens: int, cap: int, *, has_old: b
 
 
 def lines_of(reply: str) -> list[str]:
-    """Return the lines of a model's summary without preface, bullets, headings, fences and repetitions; [] if it is
-    empty.
-    """
+    """Return a summary's lines without preface, bullets, headings, fences and repetitions; [] if it is empty."""
     result: dict[str, None] = {}
     for raw in reply.splitlines():
         line = " ".join(raw.split())

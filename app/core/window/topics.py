@@ -77,9 +77,7 @@ def most_mentioned(topics: Iterable[Topic]) -> list[Topic]:
 
 
 def most_telling(topics: Iterable[Topic], limit: int = HEAD_TOPICS_MAX) -> list[Topic]:
-    """Return the topics to name in little space: the most mentioned, and of "flight" and "flight change" only the one
-    that comes first.
-    """
+    """Return the most mentioned topics; of "flight" and "flight change" only the one that comes first."""
     chosen: dict[Topic, Features] = {}
     for topic in most_mentioned(topics):
         if len(chosen) >= limit:
@@ -91,9 +89,7 @@ def most_telling(topics: Iterable[Topic], limit: int = HEAD_TOPICS_MAX) -> list[
 
 
 def says_no_more(text: str, than: str) -> bool:
-    """Return whether a text has no word (in Chinese, no pair of characters) or number that another lacks, and both
-    deny equally much.
-    """
+    """Return whether each word (in Chinese, pair of characters) and number is in another, and both deny as much."""
     one, other = _features(text), _features(than)
     if len(_NEGATION.findall(text)) != len(_NEGATION.findall(than)):
         return False

@@ -52,9 +52,7 @@ class Tokenizer:
         return unicodedata.normalize("NFC", plain[:CHARACTERS_READ])
 
     def _spelled(self, word: str) -> list[int]:
-        """Tokenize a word with the Viterbi algorithm: the best tokens up to each position extend those of a shorter
-        prefix.
-        """
+        """Tokenize a word by the Viterbi algorithm: the best tokens up to a position extend a shorter prefix's."""
         size = len(word)
         best = [0.0] + [-inf] * size
         begun = [0] * (size + 1)

@@ -111,7 +111,8 @@ async def select_new_messages(
     """Return what is left to append. Raises Fork, or Invalid if it is too much at once."""
     if known is None:
         has_earlier = await conversations.has_any(tx, new_conversation_user(request))
-        return replace(_select_for_new(request), has_earlier=has_earlier)
+        new = _from(request.messages, 0) if isinstance(request, SyncedList | ProxyQuestion) else select_all(request)
+        return replace(new, has_earlier=has_earlier)
     match request:
         case PostedMessages() | ImportedMessages():
             return select_all(request)
@@ -126,10 +127,6 @@ async def select_new_messages(
             return replace(selection, system=system)
         case _:
             assert_never(request)
-
-
-def _select_for_new(request: AppendRequest) -> Arrivals:
-    return _from(request.messages, 0) if isinstance(request, SyncedList | ProxyQuestion) else select_all(request)
 
 
 def select_at_once(runtime: Runtime, tenant: UUID, known: Conversation, request: AppendRequest) -> Arrivals | None:

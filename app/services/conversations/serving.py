@@ -43,8 +43,7 @@ from app.store.served import Past, Row
 from quire_verify.issuer import Tree
 
 WRITE_SECONDS = 1.0
-"""Between a window and its record, at most: the calls of a loop of quick tools share a transaction. Longer: more to
-lose."""
+"""Between a window and its record, at most: quick calls in a loop share a transaction. Longer: more to lose."""
 UNWRITTEN_MAX = 20_000
 """Windows that wait to be written while the database is away; later ones are not recorded."""
 TRIES = 3

@@ -402,9 +402,7 @@ async def _lock_archive(tx: ErasingTx, uuid: UUID, scope: Scope | None) -> Store
 
 
 async def _forget_page(tx: ErasingTx, conversation: Conversation, seq: int | None, done: Erasure) -> list[int]:
-    """Delete what a model made of the page that an archive's placeholder stands in, which says something of it; the
-    page, if there is one.
-    """
+    """Delete what a model made of the page in which an archive's placeholder stands; return the page, if any."""
     stored = await erasing.stored(tx, conversation.id, [seq]) if seq is not None else []
     for message in stored:
         derived = Derived(conversation.id, conversation.uid, [], [message.page], [message.seq])

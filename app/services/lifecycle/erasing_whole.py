@@ -181,9 +181,7 @@ async def _erase_memories(runtime: Runtime, tenant: UUID, scope: Scope) -> Erasu
 
 
 async def erase_again(tx: ErasingTx, name: str, entry: Mapping[str, Any], bound_to: str | None) -> Erasure:
-    """Erase what a certificate names, as far as it was there when that was signed: what came later under the same id
-    stays.
-    """
+    """Erase what a certificate names, as it was when that was signed: what came later under the same id stays."""
     at = datetime.fromtimestamp(entry["at"] / 1000, UTC)
     try:
         if entry["type"] == "gone":

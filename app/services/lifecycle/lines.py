@@ -14,18 +14,10 @@ from uuid import UUID
 from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from app import errors
+from app.core import messages
 from app.core.canonical import dumps
 from app.core.dialects.memory_files import CONTENT_BYTES_MAX, PATH_BYTES_MAX
 from app.core.history.placeholder import ArchiveCard
-from app.core.messages import (
-    ID_MAX,
-    KEYWORD_MAX,
-    KEYWORDS_MAX,
-    METADATA_MAX,
-    MODEL_MAX,
-    NOT_IN_IDS,
-    TITLE_MAX,
-)
 from app.core.model import INTEGER_MAX, Cut
 from app.core.neutral import flat
 from app.core.window.budget import BUDGET_MAX
@@ -37,7 +29,7 @@ VERSION = 1
 
 
 def _id(value: str) -> str:
-    if NOT_IN_IDS.search(value) or value in (".", ".."):
+    if messages.NOT_IN_IDS.search(value) or value in (".", ".."):
         raise ValueError("is not a valid id")
     return value
 
@@ -55,15 +47,16 @@ def _key(value: str) -> str:
 
 
 def _metadata(value: dict[str, Any]) -> dict[str, Any]:
-    if len(dumps(value)) > METADATA_MAX:
-        raise ValueError(f"must be at most {METADATA_MAX} characters as JSON")
+    if len(dumps(value)) > messages.METADATA_MAX:
+        raise ValueError(f"must be at most {messages.METADATA_MAX} characters as JSON")
     return value
 
 
-Id = Annotated[str, Field(min_length=1, max_length=ID_MAX), AfterValidator(_id)]
+Id = Annotated[str, Field(min_length=1, max_length=messages.ID_MAX), AfterValidator(_id)]
 Text = Annotated[str, Field(max_length=1_000_000), AfterValidator(_storable)]
 Short = Annotated[str, Field(max_length=2_000), AfterValidator(_storable)]
 Key = Annotated[str, AfterValidator(_key)]
+Keyword = Annotated[Short, Field(min_length=1, max_length=messages.KEYWORD_MAX)]
 Metadata = Annotated[dict[str, Any], AfterValidator(_metadata)]
 Seq = Annotated[int, Field(ge=1, le=INTEGER_MAX)]
 Time = Annotated[AwareDatetime, Field(strict=False)]
@@ -92,7 +85,7 @@ class SpaceLine(ImportLine):
 
     type: Literal["space"]
     id: Id
-    name: Annotated[Short, Field(max_length=TITLE_MAX)] | None = None
+    name: Annotated[Short, Field(max_length=messages.TITLE_MAX)] | None = None
     participants: dict[Id, Id] = {}
     metadata: Metadata = {}
     members: Annotated[dict[Id, Literal["read", "write"]], Field(max_length=1_000)] = {}
@@ -103,9 +96,9 @@ class ConversationLine(ImportLine):
     id: Id
     user_id: Id | None = None
     space_id: Id | None = None
-    title: Annotated[Short, Field(max_length=TITLE_MAX)] | None = None
+    title: Annotated[Short, Field(max_length=messages.TITLE_MAX)] | None = None
     system: Text | None = None
-    model: Annotated[Short, Field(min_length=1, max_length=MODEL_MAX)] | None = None
+    model: Annotated[Short, Field(min_length=1, max_length=messages.MODEL_MAX)] | None = None
     budget: Annotated[int, Field(ge=1, le=BUDGET_MAX)] | None = None
     settings: dict[str, Any] = {}
     metadata: Metadata = {}
@@ -236,9 +229,7 @@ class MemoryLine(ImportLine):
     space_id: Id | None = None
     memory_type: Literal["preference", "fact", "general", "command_output"]
     content: Annotated[str, Field(min_length=1, max_length=1_000_000)]
-    keywords: Annotated[
-        list[Annotated[Short, Field(min_length=1, max_length=KEYWORD_MAX)]], Field(max_length=KEYWORDS_MAX)
-    ] = []
+    keywords: Annotated[list[Keyword], Field(max_length=messages.KEYWORDS_MAX)] = []
     metadata: Metadata = {}
     source: Literal["person", "rule", "llm", "tool", "import"] = "person"
     scope: Literal["user", "conversation"] = "user"

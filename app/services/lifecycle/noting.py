@@ -25,9 +25,7 @@ from app.store.memory import kept
 async def write(
     runtime: Runtime, tx: Tx, conversation_id: str, note: UUID | None, text: str, *, bound_to: str | None
 ) -> StoredResponse:
-    """Edit a pinned memory, or add one where none is named, and return its response. Raises Invalid for a blank text,
-    and NotFound.
-    """
+    """Edit a pinned memory, or add one where none is named. Raises Invalid for a blank text, and NotFound."""
     line = flat(" ".join(text.split()))
     if not line:
         raise errors.Invalid.at(["body", "text"], "must not be blank")

@@ -54,9 +54,7 @@ class MemoryRequest:
 
 
 async def remember(runtime: Runtime, tx: Tx, request: MemoryRequest) -> tuple[SearchHit, Conversation | None]:
-    """Store a memory, in the caller's transaction; it, and its conversation. Raises NotFound for a conversation that
-    is not there.
-    """
+    """Store a memory in the caller's transaction; it, and its conversation. Raises NotFound for an unknown one."""
     conversation: Conversation | None = None
     if request.conversation_id is not None:
         if request.alone:  # where a new generation begins

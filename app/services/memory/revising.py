@@ -1,7 +1,4 @@
-"""Change a memory: its text, how long it holds, and whether a proposal is accepted.
-
-What a key said before stays as a version.
-"""
+"""Change a memory: its text, how long it holds, whether a proposal is accepted. What a key said stays a version."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The tool that writes: what a person said is held, and anything else is proposed.
-
-The same text, said again, is stored once.
-"""
+"""The tool that writes: what a person said is held, anything else is proposed. The same text is stored once."""
 
 from __future__ import annotations
 

@@ -42,15 +42,7 @@ from app.services.memory.grepping import GrepRequest
 from app.services.memory.hits import SearchHit
 from app.services.memory.recalling import clipped
 from app.services.memory.searching import SearchRequest
-from app.services.tools.found_lines import (
-    first_within,
-    found_line,
-    found_title,
-    hit_text,
-    keywords_text,
-    passages_text,
-    search_text,
-)
+from app.services.tools import found_lines
 from app.store import conversations, heads, messages
 from app.store.memory.memories import Hit
 from app.text.language import language as language_of
@@ -338,7 +330,7 @@ async def _search_memories(call: ToolRun) -> Answer:
     results = await run_in_thread_if_large(
         searching.size(search_results.hits, query), _results, search_results.hits, query
     )
-    text = search_text(search_results, results, call.conversation_id, call.language)
+    text = found_lines.search_text(search_results, results, call.conversation_id, call.language)
     passing = [warning for warning in search_results.warnings if warning["code"] != "embeddings_absent"]
     return Answer(text, results, note=wording.lacking(passing, call.language).strip())
 
@@ -364,10 +356,10 @@ async def _grep(call: ToolRun) -> Answer:
         )  # fmt: skip
     except RefusedPattern as refused:
         return Answer(refused.wording().say(call.language), is_error=True)
-    lines = [hit_text(hit, call.conversation_id, call.language) for hit in found.hits]
+    lines = [found_lines.hit_text(hit, call.conversation_id, call.language) for hit in found.hits]
     tokens = await call.runtime.tokens.count_many(lines)
-    fitting = first_within(tokens, call.room.usual)
-    title = found_title(fitting, found, call.language)
+    fitting = found_lines.first_within(tokens, call.room.usual)
+    title = found_lines.found_title(fitting, found, call.language)
     if not lines:
         return Answer(title, [])
     return Answer(memories_text(title, lines[:fitting][::-1]), [grepping.result(hit) for hit in found.hits])
@@ -389,7 +381,7 @@ async def _recall_memory(call: ToolRun) -> Answer:
     taken: list[tuple[SearchHit, str]] = []
     for hit in results.hits:
         free -= await call.runtime.count(day_heading(hit.day, hit.elsewhere(here), call.language, is_newest=True))
-        line = found_line(hit, hit.text, call.language)
+        line = found_lines.found_line(hit, hit.text, call.language)
         tokens = await call.runtime.count(line)
         if taken and tokens > free:
             break
@@ -397,7 +389,7 @@ async def _recall_memory(call: ToolRun) -> Answer:
             line = await clipped(call.runtime, line, free) + wording.CUT_PAGE.say(call.language)
         free -= tokens
         taken.append((hit, line))
-    text = passages_text(
+    text = found_lines.passages_text(
         wording.RELEVANT_PASSAGES.say(call.language) + wording.lacking(results.warnings, call.language),
         taken,
         here,
@@ -442,7 +434,7 @@ async def _extract_search_keywords(call: ToolRun) -> Answer:
     if not found:
         return Answer(wording.NO_KEYWORDS.say(call.language), [])
     expanded = await keywords.expanded(call.runtime, call.tenant, call.asking.scope, query)
-    return Answer(keywords_text(found, expanded, call.language), [one.value() for one in found])
+    return Answer(found_lines.keywords_text(found, expanded, call.language), [one.value() for one in found])
 
 
 _RUN: dict[str, Callable[[ToolRun], Awaitable[Answer]]] = {

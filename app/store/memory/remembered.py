@@ -182,9 +182,7 @@ async def browse(
     limit: int,
     characters: int,
 ) -> list[StoredMemory]:
-    """List the memories of a shelf that hold, newest first, with so many ``characters`` of each content. Roles do not
-    apply to them.
-    """
+    """List the memories of a shelf that hold, newest first, with so many ``characters`` of each. Roles do not apply."""
     owners, scopes, conversation_uid, line = shelf
     types = among.types or OWN_TYPES
     topics = comparable(among.topics)

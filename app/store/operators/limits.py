@@ -40,9 +40,7 @@ class OpenDoor:
 
 
 async def door(database: Database, tenant: UUID) -> OpenDoor | None:
-    """Return what lets callers in who have no key; None: all need one. Raises StorageUnavailable if the schema is too
-    old to tell.
-    """
+    """Return what lets callers without a key in; None: all need one. Raises StorageUnavailable for too old a schema."""
     row = await tenants.row_of(database, DOOR, tenant)
     assert row is not None
     return None if row["found"] else OpenDoor(own_limits(row), bool(row["events"]), row["known"])
