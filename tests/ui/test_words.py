@@ -7,6 +7,7 @@ from pathlib import Path
 from string import Formatter
 
 import app.ui
+from app import errors
 from app.ui.words import CHINESE, ENGLISH, translate
 
 FOLDER = Path(app.ui.__file__).parent
@@ -37,7 +38,8 @@ def test_kinds_are_named_in_both_languages() -> None:
 def test_no_translation_is_left_over() -> None:
     source = "".join(file.read_text("utf-8") for file in FOLDER.glob("*.py") if not file.name.startswith("words"))
     files = [file for file in FOLDER.parent.rglob("*.py") if not file.name.startswith("words")]
-    from_errors = "".join(file.read_text("utf-8") for file in files)
+    kinds = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, errors.QuireError)]
+    from_errors = "\n".join([*(file.read_text("utf-8") for file in files), *(kind.title for kind in kinds)])
     for text in CHINESE.keys() - ENGLISH.keys() - said():
         assert f'"{text}"' in source or text in from_errors, f"{text!r} is said nowhere"
 
