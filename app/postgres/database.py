@@ -356,7 +356,7 @@ async def _pool(dsn: str, size_min: int, size_max: int, settings: dict[str, str]
         statement_cache_size=1024 if statement_cache else 0,
         server_settings={"application_name": "quire", **settings},
         init=partial(_prepare_session, plans_once=statement_cache),
-        reset=_keep_session,
+        connection_class=_PooledConnection,
     )
 
 
@@ -366,5 +366,8 @@ async def _prepare_session(connection: Any, *, plans_once: bool) -> None:
         await connection.execute(PLAN_ONCE)
 
 
-async def _keep_session(connection: Any) -> None:
-    """Reset nothing: sessions carry no state of ours, and a reset would cost a round trip."""
+class _PooledConnection(asyncpg.Connection):
+    async def reset(self, *, timeout: float | None = None) -> None:  # noqa: ASYNC109
+        """Reset no more than an open transaction: sessions have no state of ours, and it would cost a round trip."""
+        if self.is_in_transaction():
+            await self.execute("ROLLBACK", timeout=timeout)
