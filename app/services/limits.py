@@ -34,11 +34,11 @@ USERS_AT_ONCE = 200
 
 async def quota_of(runtime: Runtime, tenant: UUID) -> Quota:
     """Return the limits that hold for a tenant, at most a second old."""
-    found = runtime.meters.quotas.get(tenant)
-    if found is None:
+    try:
+        return runtime.meters.quotas[tenant]
+    except KeyError:
         own, tells = await limits.quota(runtime.database, tenant)
-        found = know(runtime, tenant, own, tells=tells)
-    return found
+        return know(runtime, tenant, own, tells=tells)
 
 
 def know(runtime: Runtime, tenant: UUID, own: Mapping[str, int | None], *, tells: bool) -> Quota:

@@ -145,7 +145,7 @@ def _word(run: str) -> Iterator[str]:
 
 def stem(word: str) -> str:
     """Cut the commonest English endings off a word so that its forms match; lighter than a dictionary's stemmer."""
-    if len(word) > 4 and word.isascii():
+    if len(word) > 4 and word[-1] in "sgd" and word.isascii():  # as each ending does
         for ending, replacement in (("ies", "y"), ("sses", "ss"), ("ing", ""), ("ed", ""), ("es", "e"), ("s", "")):
             if word.endswith(ending) and len(word) - len(ending) >= 3 and not word.endswith("ss"):
                 base = word[: -len(ending)] + replacement

@@ -10,6 +10,7 @@ import math
 import re
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import accumulate
 from typing import Any, Literal, TypeAlias, TypeVar, TypeVarTuple, Unpack
 
@@ -276,10 +277,13 @@ def _constant(name: str) -> float:
 _SURROGATE_ESCAPE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
+_decoder = partial(json.JSONDecoder, parse_int=_integer, parse_float=_float, parse_constant=_constant)
+_PLAIN, _WITH_ESCAPES = _decoder(object_pairs_hook=_object), _decoder(object_pairs_hook=_object_with_checked_keys)
+
+
 def _decode(text: str) -> Any:
     # A key can only hold NUL by way of an escape, so most bodies skip the look at every key.
-    hook = _object_with_checked_keys if "\\u0000" in text else _object
-    return json.loads(text, object_pairs_hook=hook, parse_int=_integer, parse_float=_float, parse_constant=_constant)
+    return (_WITH_ESCAPES if "\\u0000" in text else _PLAIN).decode(text)
 
 
 def _require_characters(value: Any) -> None:

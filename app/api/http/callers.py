@@ -91,11 +91,9 @@ def _fails_open(request: Request) -> bool:
 
 
 def knock(request: Request, key: str | None) -> Knock:
-    server = request.scope.get("server")
-    return Knock(
-        key, request.headers.get("host", ""), request.client.host if request.client else "",
-        server[0] if server and server[1] is not None else "",
-    )  # fmt: skip
+    server, client = request.scope.get("server"), request.client
+    there = server[0] if server and server[1] is not None else ""
+    return Knock(key, request.headers.get("host", ""), client.host if client else "", there)
 
 
 def _key(request: Request) -> str | None:

@@ -43,7 +43,8 @@ def check(request: Request) -> None:
     if not isinstance(getattr(route, "known", route), KnownMembers | APIRoute):
         return
     known = _known(route)
-    if not (request.scope["query_string"] or known.numbers) or request.scope["path"].startswith(FOREIGN):
+    is_plain = not request.scope["query_string"] and known.numbers.isdisjoint(request.path_params)
+    if is_plain or request.scope["path"].startswith(FOREIGN):
         return
     given = request.query_params
     found: list[FieldError] = [

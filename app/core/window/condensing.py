@@ -42,7 +42,7 @@ class Condensing:
         content = message.get("content")
         if message["role"] == "tool":
             line = first_lines.get(content, "") if isinstance(content, str) else ""
-            kept = replace(self, longest=max(self.longest, len(line)))  # so that it still resolves
+            kept = self if len(line) <= self.longest else replace(self, longest=len(line))  # so that it still resolves
             return {**message, "content": kept.cut(content)}
         said = _without_thinking(message) if message["role"] == "assistant" and has_thinking(message) else message
         return self._with_long_cut(said) if message["role"] in ("user", "assistant") else said
