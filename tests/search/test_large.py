@@ -213,6 +213,18 @@ async def test_an_index_finds_the_best_of_a_time(indexed: Runtime, superuser: as
         assert len(whole) == 10
 
 
+async def test_by_meaning_alone_words_score_nothing_that_has_a_vector(indexed: Runtime, model: UUID) -> None:
+    """However many an index finds by words."""
+    terms = [term for other in scorings(model, "others", 10) for term in other.terms]
+    by_index = with_vectors(IN_CONVERSATION, candidates(part_max=1e9, lists=1_000, near=12))
+    for asked in scorings(model, count=6):
+        by_meaning = replace(asked, terms=terms, only_meaning=True)
+        _, named = memories.search_statement([OWNER], by_meaning, memories.ALL, [OWNER], limit=10)
+        async with indexed.database.snapshot(DEFAULT_TENANT) as tx:
+            found = await tx.fetch(by_index, **named)
+        assert [row["id"] for row in found] == [row["id"] for row in await exact(indexed, by_meaning)]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("owners", [(OWNER,), (OTHER, OWNER)])
 async def test_with_all_lists_and_all_words_the_results_are_the_same(

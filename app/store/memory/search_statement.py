@@ -84,12 +84,12 @@ ALL = {"candidates": "", "all_of": ":owners", "read_memories": "{all_memories}",
 def candidates(part_max: float = PART_MAX, lists: int = LISTS, near: int = NEAR) -> dict[str, object]:
     """Return what is read where some owners have an index: candidates of theirs, and all of the others."""
     return {
-        "candidates": "{looked_up} ", "all_of": ":scanned", "read_memories": "{candidate_memories}",
-        "read_vectors": "{candidate_vectors}", "part_max": part_max, "lists": lists, "near": near,
+        "candidates": "{looked_up} ", "all_of": ":scanned", "read_memories": "{candidate_memories}", "near": near,
+        "read_vectors": "{candidate_vectors}", "compared_ids": "{best_worded}", "part_max": part_max, "lists": lists,
     }  # fmt: skip
 
 
-WITHIN = candidates() | {"candidates": "{within} "}
+WITHIN = candidates() | {"candidates": "{within} ", "compared_ids": "SELECT id FROM candidates"}
 """What is read of a conversation, or of what a search is narrowed to: all of that."""
 
 

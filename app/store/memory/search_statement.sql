@@ -237,15 +237,21 @@ unnest({all_of}::uuid[]) AS o (owner),
                           OFFSET 0) v
 
 -- piece: candidate_vectors
--- Those of the candidates, and all of the owners without an index.
+-- Those of the candidates, and all of the owners without an index. Candidates of lists have their product already.
 (SELECT memory_id, far FROM {all_vectors}
                   UNION ALL
                   SELECT id, far FROM candidates WHERE far IS NOT NULL
                   UNION ALL
                   SELECT memory_id, embedding <#> (SELECT v FROM closeness) FROM embeddings
                    WHERE tenant_id = :tenant AND owner = ANY (:indexed) AND model = :model
-                     AND memory_id = ANY (ARRAY(SELECT id FROM candidates WHERE far IS NULL))
+                     AND memory_id = ANY (ARRAY({compared_ids}))
                   OFFSET 0) v
+
+-- piece: best_worded
+-- Those with most of the query's words: what has few of them is as close as these tell, or in a list. Where meaning
+-- alone scores, words would score what is not compared.
+SELECT id FROM worded WHERE fits AND id NOT IN (SELECT id FROM candidates WHERE far IS NOT NULL)
+                                              ORDER BY coverage DESC, id LIMIT CASE WHEN NOT :only_meaning THEN {near} END
 
 -- piece: no_vectors
 -- The same where there are none.
