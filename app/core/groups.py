@@ -115,7 +115,9 @@ def shrunk(items: Iterable[Item]) -> Iterator[Item]:
 
 
 def _units_of(group: list[Item]) -> list[list[Item]]:
-    """Return the units of a call group: nearly always one, a call and its results, the last perhaps with more."""
+    """Return the units of a call group. Nearly always it is one: a call and its results, of which only the last may
+    have something beside it.
+    """
     if len(group) == 1:
         return [group]
     is_plain = all(item.kind == "result" for item in group[1:]) and all(i.parts <= i.results for i in group[1:-1])

@@ -49,7 +49,7 @@ TABLES = ("plainly", "keys", "ended")
 
 
 class Wordings(NamedTuple):
-    """Patterns by what they are for, and words, if any, one in each English match: most sentences have none."""
+    """Patterns by what they are for, and words of which each English match has one: most sentences have none."""
 
     rows: Mapping[str, re.Pattern[str]]
     words: frozenset[str]

@@ -125,7 +125,10 @@ class Favoured:
 
 
 def favoured(named: Iterable[Span], zone: tzinfo = UTC) -> tuple[Favoured, ...]:
-    """Return the times that count more as a query names these days: they and those after. ``zone``: of the days."""
+    """Return the times that count for more because a query names these days: the days, and those after them.
+
+    ``zone``: where the days are.
+    """
     times: list[Favoured] = []
     for one in named:
         since, until = _midnight(one.first, zone), _midnight(one.end, zone)

@@ -105,7 +105,7 @@ class Body(NamedTuple):
         self, items: Sequence[Item], units: Sequence[WindowUnit], cut: Cut, last_page: int = 0,
         *, held_back: Sequence[Item] = (), forms: Sequence[FreshForm] = (),
     ) -> Body:  # fmt: skip
-        """Return the body with more messages, in their units. ``last_page``: whose fresh and loaded texts are shown."""
+        """Return the body with more messages, in their units. ``last_page``: that of fresh and loaded texts."""
         last = self.units[-1].items if self.units else ()
         shown = _placed(units, cut, last[0].page if last else 0)
         placed = _marked(shown, items, cut, max((item.full_after for item in last), default=0))

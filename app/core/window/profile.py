@@ -123,7 +123,7 @@ def profile(
     policy: Policy, budget: int, fixed: Fixed, charge: Charge = COUNTED,
     *, percent: int = 0, reserve: int = 0, offers_tools: bool = False,
 ) -> Profile:  # fmt: skip
-    """Return the profile of a window that leaves some tokens to its tail. ``percent``: plain text's, unless known."""
+    """Return the profile of a window that leaves some tokens to its tail. ``percent``: by default, plain text's."""
     percent = percent or charged(charge, Mix(OURS))
     found = shares(max(0, usable(budget, percent) - fixed.tokens), policy, reserve=reserve)
     return Profile(policy, budget, fixed, found, percent, charge, reserve, offers_tools)

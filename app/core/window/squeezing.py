@@ -158,7 +158,7 @@ class Cutter:
 def squeeze(
     body: Sequence[WindowUnit], head: Head, cut: Cut, room: int, reserve: int, cutter: Cutter
 ) -> tuple[Head, list[Placed], Squeezed, WindowWarning]:
-    """Fit what matters most, in the order of the module's docstring. ``reserve``: tokens that results leave a tail."""
+    """Fit what matters most, in the order of the module's docstring. ``reserve``: tokens that are left to the tail."""
     body, fresh_max, cut_at = list(body), 0, 0
     newest_user, newest_first = _newest_first(body)
     forms: dict[int, ItemForm] = {}

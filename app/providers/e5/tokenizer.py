@@ -52,7 +52,7 @@ class Tokenizer:
         return unicodedata.normalize("NFC", plain[:CHARACTERS_READ])
 
     def _spelled(self, word: str) -> list[int]:
-        """Tokenize a word by the Viterbi algorithm: the best tokens up to a position extend a shorter prefix's."""
+        """Tokenize a word by the Viterbi algorithm: the best tokens up to a position extend those up to another."""
         size = len(word)
         best = [0.0] + [-inf] * size
         begun = [0] * (size + 1)

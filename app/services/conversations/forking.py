@@ -170,7 +170,7 @@ async def show_again(runtime: Runtime, tenant: UUID, line: Line) -> None:
 
 
 async def locked(tx: Tx, named: str, known: Conversation) -> Conversation | None:
-    """Return a conversation, locked in the usual order: the trunk, then the id that shows it; None: it is another."""
+    """Return a conversation, locked in the usual order (the trunk, then the id); None: it is another by now."""
     names = dict.fromkeys(map(str, (known.line.root, named, known.id)))
     held = {name: await conversations.lock(tx, name) for name in names}
     found = held[str(known.id)]

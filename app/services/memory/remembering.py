@@ -54,7 +54,7 @@ class MemoryRequest:
 
 
 async def remember(runtime: Runtime, tx: Tx, request: MemoryRequest) -> tuple[SearchHit, Conversation | None]:
-    """Store a memory in the caller's transaction; it, and its conversation. Raises NotFound for an unknown one."""
+    """Store a memory in the caller's transaction; return it and its conversation. Raises NotFound if there is none."""
     conversation: Conversation | None = None
     if request.conversation_id is not None:
         if request.alone:  # where a new generation begins

@@ -1,4 +1,4 @@
-"""Change a memory: its text, how long it holds, whether a proposal is accepted. What a key said stays a version."""
+"""Change a memory: its text, how long it holds, whether a proposal is accepted. A key's former values are versions."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ async def chain_before(tx: ReadTx, conversation_id: str, seq: int) -> bytes:
 
 
 async def leave(tx: Tx, after: Conversation, first: int, line: tuple[str, int], *, unsaid: bool) -> None:
-    """Take the messages from ``first`` on out. ``after``: the conversation then; ``unsaid``: no caller lists them."""
+    """Take out the messages from ``first`` on. ``after``: the conversation then; ``unsaid``: no caller lists them."""
     totals = after.totals
     await tx.execute(
         LEAVE, conversation=after.id, first=first, full_before=totals.full, short_before=totals.short, line=line[0],
