@@ -9,7 +9,9 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
-from typing import Any, ClassVar, Self, TypedDict
+from typing import Any, ClassVar, Self, TypedDict, TypeVar
+
+T = TypeVar("T")
 
 
 class FieldError(TypedDict):
@@ -68,9 +70,9 @@ class QuireError(Exception):
         self.headers = {**self.always, **(headers or {})}
 
     @classmethod
-    def at(cls, loc: list[str | int], msg: str) -> Self:
+    def at(cls, loc: list[str | int], msg: str, detail: str = "", **more: Any) -> Self:
         """Return the error of one member."""
-        return cls(errors=[{"loc": loc, "msg": msg}])
+        return cls(detail, errors=[{"loc": loc, "msg": msg}], **more)
 
 
 class BadRequest(QuireError):
@@ -108,6 +110,13 @@ class NotFound(QuireError):
 
     status = 404
     code = "not-found"
+
+
+def existing(found: T | None, what: str) -> T:
+    """Return what was found. Raises NotFound where that is nothing."""
+    if found is None:
+        raise NotFound(f"There is no such {what}.")
+    return found
 
 
 class ThreadNotFound(NotFound):

@@ -144,8 +144,7 @@ async def get_archive(
     part = ArchivePart(ready, max_tokens, offset, length)
     async with runtime.database.snapshot(caller.tenant) as tx:
         loaded = await archiving.load(tx, await views.of_caller(tx, caller.user_id), uuid, part)
-    if loaded is None:
-        raise errors.NotFound("There is no such archive.")
+    loaded = errors.existing(loaded, "archive")
     return await long_json_value(await archiving.shown(runtime, loaded))
 
 

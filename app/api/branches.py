@@ -47,8 +47,7 @@ async def fork_conversation(write: Write, conversation_id: ConversationId) -> Re
 
     async def work(tx: Tx) -> StoredResponse:
         known = await conversations.lock(tx, conversation_id, bound_to=write.caller.user_id)
-        if known is None:
-            raise conversations.unknown()
+        known = errors.existing(known, "conversation")
         made = await forking.fork(tx, known, ForkRequest(body.at, body.position, id_, body.title, body.shares))
         return StoredResponse.about(dumps(inspect.conversation_view(made)), made)
 

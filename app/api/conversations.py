@@ -78,8 +78,7 @@ async def create_conversation(write: Write) -> Response:
     async def work(tx: Tx) -> StoredResponse:
         new = await placing.placed(tx, plain, wanted, write.caller.user_id)
         if not await conversations.create(tx, new):
-            message = {"loc": ["body", "id"], "msg": "is taken"}
-            raise errors.Conflict("The conversation id is taken.", errors=[message])  # type: ignore[list-item]
+            raise errors.Conflict.at(["body", "id"], "is taken", "The conversation id is taken.")
         made = await conversations.get(tx, new.id)
         return StoredResponse.about(dumps(inspect.conversation_view(made)), made)
 
@@ -165,9 +164,8 @@ async def change_conversation(write: Write, conversation_id: ConversationId) -> 
     system_tokens = await write.runtime.count(body.system) + FRAME_TOKENS if body.system else 0
 
     async def work(tx: Tx) -> StoredResponse:
-        conversation = await conversations.lock(tx, conversation_id, bound_to=write.caller.user_id)
-        if conversation is None:
-            raise conversations.unknown()
+        locked = await conversations.lock(tx, conversation_id, bound_to=write.caller.user_id)
+        conversation = errors.existing(locked, "conversation")
         await conversations.change(tx, conversation, _changed(write.runtime, conversation, body, system_tokens))
         updated = await conversations.get(tx, conversation.id)
         return StoredResponse.about(dumps(inspect.conversation_view(updated)), updated)

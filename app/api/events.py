@@ -177,9 +177,7 @@ async def delete_webhook(write: WriteByAdmin, webhook_id: UUID) -> Response:
     write.caller.require_all_users()
 
     async def work(tx: Tx) -> StoredResponse:
-        row = await outbox.remove_webhook(tx, webhook_id)
-        if row is None:
-            raise errors.NotFound("There is no such webhook.")
+        row = errors.existing(await outbox.remove_webhook(tx, webhook_id), "webhook")
         return StoredResponse(dumps(_view(row)))
 
     return json_text(await write.once(work))

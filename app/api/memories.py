@@ -241,11 +241,8 @@ async def list_versions(
     """List what a memory's key said over time, the latest first; of a memory without a key itself alone."""
     before = cursors.decode_time_and_id(cursor)
     async with runtime.database.snapshot(caller.tenant) as tx:
-        found = await searching.memory(
-            tx, memory_key, await views.of_caller(tx, caller.user_id), sensitive=caller.sensitive
-        )
-        if found is None:
-            raise errors.NotFound("There is no such memory.")
+        seen = await views.of_caller(tx, caller.user_id)
+        errors.existing(await searching.memory(tx, memory_key, seen, sensitive=caller.sensitive), "memory")
         rows = await kept.versions(tx, memory_key, before, limit + 1)
     items = [listing.version(row) for row in rows[:limit] if caller.sensitive or not row.sensitive]
     last = rows[limit - 1] if len(rows) > limit else None
@@ -400,10 +397,7 @@ async def recall(request: Request, runtime: Wired, caller: Reader) -> Response:
 async def get_memory(runtime: Wired, caller: Reader, memory_key: UUID) -> Response:
     """Get a memory in full, up to 100 KB."""
     async with runtime.database.snapshot(caller.tenant) as tx:
-        found = await searching.memory(
-            tx, memory_key, await views.of_caller(tx, caller.user_id), sensitive=caller.sensitive
-        )
-    if found is None:
-        raise errors.NotFound("There is no such memory.")
+        seen = await views.of_caller(tx, caller.user_id)
+        found = errors.existing(await searching.memory(tx, memory_key, seen, sensitive=caller.sensitive), "memory")
     size = len(found.text if found.whole is None else found.whole.content)
     return await run_in_thread_if_large(size, lambda: json_value(searching.detail(found)))

@@ -328,10 +328,8 @@ def _checked(
     if window_request.model is None or window_request.budget is not None or runtime.defaults.context_window:
         return window_request
     if runtime.defaults.models.window(window_request.model) is None:
-        raise errors.Invalid(
-            "Quire does not know the context window of this model. Set `budget`.",
-            errors=[{"loc": [part, "model"], "msg": "is not a model with a known context window"}],
-        )
+        said = "Quire does not know the context window of this model. Set `budget`."
+        raise errors.Invalid.at([part, "model"], "is not a model with a known context window", said)
     return window_request
 
 

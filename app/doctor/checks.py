@@ -75,23 +75,16 @@ def version(server: ServerFacts) -> Check:
     if server.version < POSTGRES_MIN:
         return Check("database", "fail", said, f"Use PostgreSQL {POSTGRES_MIN // 10_000} or newer.")
     if server.encoding != "UTF8":
-        return Check(
-            "database",
-            "fail",
-            f"The database's encoding is {server.encoding}.",
-            "Create the database with the encoding UTF8.",
-        )
+        fix = "Create the database with the encoding UTF8."
+        return Check("database", "fail", f"The database's encoding is {server.encoding}.", fix)
     if server.is_replica:
         return Check("database", "fail", "The database is a read-only replica.", "Point DATABASE_URL at the primary.")
     return Check("database", "ok", said)
 
 
 def role(server: ServerFacts) -> Check:
-    passes = [
-        word
-        for word, is_so in (("is a superuser", server.is_superuser), ("has BYPASSRLS", server.bypasses_rls))
-        if is_so
-    ]
+    powers = (("is a superuser", server.is_superuser), ("has BYPASSRLS", server.bypasses_rls))
+    passes = [word for word, is_so in powers if is_so]
     if passes:
         said = f"The role {server.role} {' and '.join(passes)}: it bypasses tenant isolation."
         return Check("role", "fail", said, ROLES)
@@ -99,11 +92,8 @@ def role(server: ServerFacts) -> Check:
 
 
 def durability(server: ServerFacts) -> Check:
-    off = [
-        name
-        for name, value in (("fsync", server.fsync), ("full_page_writes", server.full_page_writes))
-        if value == "off"
-    ]
+    switches = (("fsync", server.fsync), ("full_page_writes", server.full_page_writes))
+    off = [name for name, value in switches if value == "off"]
     if off:
         said = f"{' and '.join(off)} is off: a crash can lose or damage acknowledged writes."
         return Check("durability", "fail", said, "Turn it on in postgresql.conf.")
@@ -178,9 +168,8 @@ def protection(tables: Collection[Table]) -> Check:
     open_ones = sorted(table.name for table in tables if not table.is_protected)
     if open_ones:
         said = f"Row-level security is not forced on: {', '.join(open_ones)}."
-        return Check(
-            "isolation", "fail", said, "Run ALTER TABLE … ENABLE ROW LEVEL SECURITY, then FORCE ROW LEVEL SECURITY."
-        )
+        fix = "Run ALTER TABLE … ENABLE ROW LEVEL SECURITY, then FORCE ROW LEVEL SECURITY."
+        return Check("isolation", "fail", said, fix)
     return Check("isolation", "ok", f"Row-level security is forced on all {len(tables)} tables.")
 
 
@@ -253,9 +242,8 @@ def chat(asked: DoctorQuestion | None) -> Check:
     """Check the chat model; None if none is configured."""
     if asked is None:
         said = "No chat model is configured: titles and summaries are extracted."
-        return Check(
-            "chat model", "ok", said, "To have a model write them, set MEMORY_LLM_MODEL, _BASE_URL and _API_KEY."
-        )
+        fix = "To have a model write them, set MEMORY_LLM_MODEL, _BASE_URL and _API_KEY."
+        return Check("chat model", "ok", said, fix)
     return _answered("chat model", asked, "MEMORY_LLM_MODEL, MEMORY_LLM_BASE_URL and MEMORY_LLM_API_KEY")
 
 
@@ -329,12 +317,8 @@ def data_dir(folder: Folder, *, embedded: bool, is_root: bool) -> Check:
         said = f"{folder.path} cannot be {'written' if folder.exists else 'created'}."
         return Check("data directory", state, said, "Set another QUIRE_DATA_DIR, or change its owner.")
     if folder.is_open_to_all:
-        return Check(
-            "data directory",
-            "warn",
-            f"Every user of this machine can write to {folder.path}.",
-            f"chmod o-w {folder.path}",
-        )
+        said = f"Every user of this machine can write to {folder.path}."
+        return Check("data directory", "warn", said, f"chmod o-w {folder.path}")
     if embedded and folder.free_bytes < FREE_BYTES_MIN:
         said = f"Only {folder.free_bytes >> 20} MiB are free at {folder.path}."
         return Check("data directory", "warn", said, "Free some space: the database stops when the disk is full.")

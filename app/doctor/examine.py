@@ -195,10 +195,7 @@ async def _ask_models(settings: Settings, current: tuple[str, int] | None) -> li
             reranker = reranker_of(settings)
             chat, embedder = await providers(settings, counter)
         except (ValueError, tokens.VocabularyError) as error:
-            return [
-                *checked,
-                Check("models", "fail", f"{error}.", MODEL_SETTINGS),
-            ]
+            return [*checked, Check("models", "fail", f"{error}.", MODEL_SETTINGS)]
     try:
         answers: tuple[DoctorQuestion | None, DoctorQuestion | None] = (
             await probes.ask_chat(chat) if chat else None,

@@ -88,16 +88,14 @@ class IdempotencyKey:
         if found is None:
             return None
         digest, response = found
+        loc: list[str | int] = ["header", "Idempotency-Key"]
         if digest != self.digest:
-            raise errors.IdempotencyMismatch(
-                "This Idempotency-Key was used with a different request.",
-                errors=[{"loc": ["header", "Idempotency-Key"], "msg": "was used with a different request"}],
-            )
+            said = "This Idempotency-Key was used with a different request."
+            raise errors.IdempotencyMismatch.at(loc, "was used with a different request", said)
         if response == GONE:
-            raise errors.ErasedSince(
-                "This request was done, and what it stored has been erased since. To store it again, send it with"
-                " another Idempotency-Key.",
-                errors=[{"loc": ["header", "Idempotency-Key"], "msg": "is that of a request whose data was erased"}],
+            said = "This request was done, and what it stored has been erased since. To store it again, send it with"
+            raise errors.ErasedSince.at(
+                loc, "is that of a request whose data was erased", f"{said} another Idempotency-Key."
             )
         return response
 

@@ -236,10 +236,8 @@ async def make(tx: Tx, caller: Caller, request: KeyRequest) -> tuple[dict[str, A
     """Make a key; return its view and itself, which is stored nowhere. Raises Forbidden for more than the maker may."""
     for scope in request.scopes:
         if scope not in caller.scopes:
-            raise errors.Forbidden(
-                "A key cannot grant scopes that it lacks.",
-                errors=[{"loc": ["body", "scopes"], "msg": f"contains {scope}, which the caller's key lacks"}],
-            )
+            said = "A key cannot grant scopes that it lacks."
+            raise errors.Forbidden.at(["body", "scopes"], f"contains {scope}, which the caller's key lacks", said)
     user_id = await _bound_to(tx, caller, request)
     made = Credentials(caller.tenant, uuid7(), secrets.token_hex(SECRET_BYTES))
     scopes = tuple(dict.fromkeys(request.scopes))
@@ -253,10 +251,8 @@ async def _bound_to(tx: Tx, caller: Caller, request: KeyRequest) -> str | None:
     if request.space_id is None:
         return caller.user(request.user_id)
     if caller.user_id not in (None, keys_member(request.space_id)):
-        raise errors.Forbidden(
-            "The caller's key is not bound to this space.",
-            errors=[{"loc": ["body", "space_id"], "msg": "is not the space of the caller's key"}],
-        )
+        said = "The caller's key is not bound to this space."
+        raise errors.Forbidden.at(["body", "space_id"], "is not the space of the caller's key", said)
     await spaces.hold(tx, request.space_id)
     await spaces.put(tx, request.space_id, keys_member(request.space_id), "write")
     return keys_member(request.space_id)
@@ -266,19 +262,16 @@ def _granted(caller: Caller, per_minute: int | None) -> int | None:
     """Return the rate that a caller gives a key. Raises Forbidden for more than that of its own key."""
     own = caller.per_minute
     if own and (per_minute is None or per_minute == 0 or per_minute > own):
-        raise errors.Forbidden(
-            f"The caller's key is limited to {own} requests a minute.",
-            errors=[{"loc": ["body", "requests_per_minute"], "msg": f"must be from 1 to {own}, as the caller's own"}],
-        )
+        said = f"The caller's key is limited to {own} requests a minute."
+        message = f"must be from 1 to {own}, as the caller's own"
+        raise errors.Forbidden.at(["body", "requests_per_minute"], message, said)
     return per_minute
 
 
 async def limit(tx: Tx, caller: Caller, key: UUID, per_minute: int | None) -> dict[str, Any]:
     """Set a key's own rate, from its next request on; None: the deployment's. Raises NotFound and Forbidden."""
     row = await keys.limit(tx, key, caller.user_id, _granted(caller, per_minute))
-    if row is None:
-        raise errors.NotFound("There is no such key.")
-    return view(row)
+    return view(errors.existing(row, "key"))
 
 
 async def made_known(runtime: Runtime) -> None:
@@ -290,10 +283,7 @@ async def made_known(runtime: Runtime) -> None:
 
 async def revoke(tx: ReadTx, caller: Caller, key: UUID) -> dict[str, Any]:
     """Revoke a key with immediate effect from the commit. Raises NotFound."""
-    row = await keys.revoke(tx, key, caller.user_id)
-    if row is None:
-        raise errors.NotFound("There is no such key.")
-    return view(row)
+    return view(errors.existing(await keys.revoke(tx, key, caller.user_id), "key"))
 
 
 def view(key: StoredKey) -> dict[str, Any]:

@@ -39,7 +39,7 @@ def member_view(member: StoredMember) -> dict[str, Any]:
 async def create(tx: Tx, new: NewSpace, members: Mapping[str, Right]) -> StoredSpace:
     """Create a space with its first members. Raises Conflict if its id is taken, and Invalid."""
     if not await spaces.create(tx, new):
-        raise errors.Conflict("The space id is taken.", errors=[{"loc": ["body", "id"], "msg": "is taken"}])
+        raise errors.Conflict.at(["body", "id"], "is taken", "The space id is taken.")
     if members and "write" not in members.values():
         raise errors.Invalid.at(["body", "members"], "must have one that writes")
     for user_id in sorted(members):
@@ -139,6 +139,5 @@ def participants_text(given: Mapping[str, str]) -> str:
     by_name: dict[str, str] = {}
     for name, user_id in given.items():
         if by_name.setdefault(name.casefold(), user_id) != user_id:
-            where: list[errors.FieldError] = [{"loc": ["body", "participants", name], "msg": "stands for two users"}]
-            raise errors.Invalid(errors=where)
+            raise errors.Invalid.at(["body", "participants", name], "stands for two users")
     return dumps(dict(given))

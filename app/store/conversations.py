@@ -18,7 +18,7 @@ from app.core.line import CallersId, Line, Stretch
 from app.core.model import Anchored, FileWeight, Totals
 from app.core.scope import space_of_keys
 from app.core.times import local
-from app.errors import Conflict, Forbidden, NotFound
+from app.errors import Conflict, Forbidden, NotFound, existing
 from app.postgres.sight import widen
 from app.postgres.statements import SqlFile
 from app.postgres.transactions import ReadTx, Tx
@@ -88,10 +88,8 @@ def unknown() -> NotFound:
 
 
 def anothers() -> Conflict:
-    return Conflict(
-        "The conversation belongs to another user.",
-        errors=[{"loc": ["body", "user_id"], "msg": "is not the conversation's user"}],
-    )
+    said = "The conversation belongs to another user."
+    return Conflict.at(["body", "user_id"], "is not the conversation's user", said)
 
 
 def seen(conversation: Conversation | None, bound_to: str | None) -> Conversation | None:
@@ -141,10 +139,7 @@ async def _found(tx: ReadTx, conversation_id: str, bound_to: str | None, sql: st
 
 async def get(tx: ReadTx, conversation_id: str, *, bound_to: str | None = None) -> Conversation:
     """Return a conversation as ``find`` does, or raise NotFound."""
-    conversation = await find(tx, conversation_id, bound_to=bound_to)
-    if conversation is None:
-        raise unknown()
-    return conversation
+    return existing(await find(tx, conversation_id, bound_to=bound_to), "conversation")
 
 
 async def lock(tx: Tx, conversation_id: str, *, bound_to: str | None = None) -> Conversation | None:

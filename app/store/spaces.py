@@ -13,7 +13,7 @@ from typing import Literal
 from uuid import UUID
 
 from app.core.scope import Scope, scope_of
-from app.errors import Forbidden, NotFound
+from app.errors import Forbidden, NotFound, existing
 from app.postgres.transactions import ReadTx, Tx
 from app.queue import outbox
 
@@ -61,10 +61,7 @@ SELECT s.id, s.name, s.participants, s.metadata, s.created_at, m.rights FROM spa
 
 async def get(tx: ReadTx, space_id: str, bound_to: str | None = None, *, right: Right = "read") -> StoredSpace:
     """Return a space. Raises NotFound, also for a user who is no member, and Forbidden where a member can only read."""
-    row = await tx.fetchrow(FIND, space_id, bound_to)
-    if row is None:
-        raise unknown()
-    space = StoredSpace(*row)
+    space = StoredSpace(*existing(await tx.fetchrow(FIND, space_id, bound_to), "space"))
     if right == "write" and space.rights == "read":
         raise Forbidden("You can read this space, not write to it.")
     return space

@@ -54,8 +54,7 @@ async def change_conversation(
                 body = parse_model(NoteBody, {"text": form.get("text", "")})
                 await noting.write(runtime, tx, name, _note(form), body.text, bound_to=viewer.user_id)
             case "delete-note":
-                if (note := _note(form)) is None:
-                    raise errors.NotFound("There is no such note.")
+                note = errors.existing(_note(form), "note")
                 await noting.erase(_erasing(request, runtime, tx), name, note, bound_to=viewer.user_id)
             case _:
                 raise errors.Invalid.at(["body", "do"], "must be rename, delete, note or delete-note")
@@ -67,9 +66,7 @@ async def _rename(runtime: Runtime, tx: Tx, conversation_id: str, form: Mapping[
     title = " ".join(form.get("title", "").split()) or None
     parse_model(ConversationChange, {"title": title})
     title = runtime.masks.text(title) if title is not None else None
-    found = await conversations.lock(tx, conversation_id, bound_to=viewer.user_id)
-    if found is None:
-        raise conversations.unknown()
+    found = errors.existing(await conversations.lock(tx, conversation_id, bound_to=viewer.user_id), "conversation")
     await conversations.change(tx, found, replace(conversations.unchanged(found), title=title))
 
 
@@ -88,11 +85,8 @@ def _note(form: Mapping[str, str]) -> UUID | None:
 @router.get("/memories/{memory_key}")
 async def memory_page(request: Request, runtime: Wired, viewer: Viewing, memory_key: UUID) -> Response:
     async with runtime.database.snapshot(viewer.tenant) as tx:
-        found = await searching.memory(
-            tx, memory_key, await views.of_caller(tx, viewer.user_id), sensitive=viewer.sensitive
-        )
-    if found is None:
-        raise errors.NotFound("There is no such memory.")
+        seen = await views.of_caller(tx, viewer.user_id)
+        found = errors.existing(await searching.memory(tx, memory_key, seen, sensitive=viewer.sensitive), "memory")
     memory = await anyio.to_thread.run_sync(searching.detail, found)
     can_edit = viewer.may_write and memory["memory_type"] in OWN_TYPES and not memory["is_cut"]
     return await page(request, "memory.html", section="search", viewer=viewer, memory=memory, can_edit=can_edit)

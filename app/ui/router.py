@@ -149,9 +149,7 @@ async def archive_page(
     ready = await searching.ready(runtime, viewer.tenant, params["query"]) if params["query"] else None
     part = ArchivePart(ready, offset=offset, length=ARCHIVE_CHARACTERS)
     async with runtime.database.snapshot(viewer.tenant) as tx:
-        loaded = await archiving.load(tx, None, uuid, part)
-    if loaded is None:
-        raise errors.NotFound("There is no such archive.")
+        loaded = errors.existing(await archiving.load(tx, None, uuid, part), "archive")
     archive = await archiving.shown(runtime, loaded)
     check_own_user(viewer, archive["user_id"])
     end = offset + archive.get("length", 0)
@@ -284,9 +282,7 @@ async def sign_out(request: Request) -> Response:
 
 @router.get("/static/{name}")
 async def asset(request: Request, name: str) -> Response:
-    file = ASSETS.get(name)
-    if file is None:
-        raise errors.NotFound("There is no such file.")
+    file = errors.existing(ASSETS.get(name), "file")
     headers = {**SECURITY, "ETag": file.etag, "Cache-Control": "no-cache"}
     if request.headers.get("if-none-match") == file.etag:
         return Response(status_code=304, headers=headers)

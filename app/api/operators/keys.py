@@ -57,7 +57,7 @@ async def create_key(write: WriteByAdmin) -> Response:
     key_request = checked(body)
     is_first = not await flow.are_required(write.runtime)
     if is_first and not body.confirm_require_keys:
-        raise errors.Invalid(FIRST_KEY, errors=[{"loc": ["body", "confirm_require_keys"], "msg": "must be true"}])
+        raise errors.Invalid.at(["body", "confirm_require_keys"], "must be true", FIRST_KEY)
     secret: list[Credentials] = []
 
     async def work(tx: Tx) -> StoredResponse:

@@ -97,9 +97,7 @@ async def create_embeddings(request: Request, runtime: Wired) -> Response:
 
 def _check(body: dict[str, Any]) -> None:
     if body.get("n") not in (None, 1):
-        raise errors.Invalid(
-            "`n` must be 1: Quire stores one answer per request.", errors=[{"loc": ["body", "n"], "msg": "must be 1"}]
-        )
+        raise errors.Invalid.at(["body", "n"], "must be 1", "`n` must be 1: Quire stores one answer per request.")
     for name in ("functions", "function_call"):
         if body.get(name) is not None:
             raise errors.Invalid.at(["body", name], "is not supported; use `tools`")

@@ -65,10 +65,7 @@ class Caller:
             return named
         if named not in (None, self.user_id):
             whose = "another user" if self.space_id is None else "a space, not to a user"
-            raise Forbidden(
-                f"The key is bound to {whose}.",
-                errors=[{"loc": list(loc), "msg": "is not the key's user"}],
-            )
+            raise Forbidden.at(list(loc), "is not the key's user", f"The key is bound to {whose}.")
         return self.user_id
 
     def as_user(self, named: str) -> Caller:

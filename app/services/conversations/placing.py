@@ -40,17 +40,14 @@ async def placed(tx: Tx, new: NewConversation, place: Place, bound_to: str | Non
     if place.parent is not None:
         return await _child(tx, new, place, bound_to)
     if place.space_id is not None and place.spaces:
-        where: list[errors.FieldError] = [{"loc": ["body", "spaces"], "msg": "must be left out: it belongs to a space"}]
-        raise errors.Invalid(errors=where)
+        raise errors.Invalid.at(["body", "spaces"], "must be left out: it belongs to a space")
     reads = await spaces.owners(tx, place.spaces, new.user_id, ["body", "spaces"])
     return replace(new, space_id=place.space_id, reads=reads)
 
 
 async def _child(tx: Tx, new: NewConversation, place: Place, bound_to: str | None) -> NewConversation:
     """Return a sub-agent's conversation: whose its parent is, it is too."""
-    parent = await conversations.hold(tx, place.parent or "", bound_to=bound_to)
-    if parent is None:
-        raise conversations.unknown()
+    parent = errors.existing(await conversations.hold(tx, place.parent or "", bound_to=bound_to), "conversation")
     given = {"space_id": (place.space_id, parent.space_id), "user_id": (new.user_id, parent.user_id)}
     problems: list[errors.FieldError] = [
         {"loc": ["body", name], "msg": "must be the parent's, or left out"}

@@ -162,10 +162,8 @@ async def check(tx: ReadTx, conversation: Conversation | None, request: AppendRe
             if not _has_user(conversation, request.user_id):
                 raise conversations.anothers()
             if isinstance(request, PostedMessages) and request.space_id not in (None, conversation.space_id):
-                raise errors.Conflict(
-                    "The conversation does not belong to this space.",
-                    errors=[{"loc": ["body", "space_id"], "msg": "is not the conversation's space"}],
-                )
+                said = "The conversation does not belong to this space."
+                raise errors.Conflict.at(["body", "space_id"], "is not the conversation's space", said)
         case _:
             assert_never(request)
 

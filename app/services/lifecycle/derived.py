@@ -46,7 +46,7 @@ async def insert(
 
 async def _page(runtime: Runtime, tx: Tx, known: Conversation, line: PageLine) -> bool:
     if line.page >= known.totals.last_page and known.end.last_seq == 0:
-        raise Invalid("The page is not imported yet.", errors=[{"loc": ["page"], "msg": "precedes its messages"}])
+        raise Invalid.at(["page"], "precedes its messages", "The page is not imported yet.")
     if await page_index.exists(tx, known.id, line.page):
         return False
     seqs = [int(seq) for seq in line.lines if seq.isascii() and seq.isdecimal() and len(seq) < 10]
@@ -60,7 +60,7 @@ async def _page(runtime: Runtime, tx: Tx, known: Conversation, line: PageLine) -
     )  # fmt: skip
     place = (known.id, known.uid, known.own_generation)
     if not await page_index.index(tx, *place, new, line.created_at):
-        raise Invalid("There is no such page.", errors=[{"loc": ["page"], "msg": "is not a page of the conversation"}])
+        raise Invalid.at(["page"], "is not a page of the conversation", "There is no such page.")
     return True
 
 
@@ -80,7 +80,7 @@ async def _summary(runtime: Runtime, tx: Tx, known: Conversation, line: Imported
         return False
     if line.through_seq > known.totals.last_seq:
         message = "is after the last message before it"
-        raise Invalid("The summary covers unknown messages.", errors=[{"loc": ["through_seq"], "msg": message}])
+        raise Invalid.at(["through_seq"], message, "The summary covers unknown messages.")
     text = "\n".join(flat(part) for part in line.text.split("\n"))
     (tokens,) = await runtime.tokens.count_many([text])
     new = StoredSummary(line.version, line.through_seq, text, tokens, line.model)
@@ -92,5 +92,5 @@ async def _cut(tx: Tx, known: Conversation, line: CutLine) -> bool:
     found = replace(line.cut, generation=known.totals.generation)
     if not cut.is_of(found, known.totals) or await windows.parts_a_group(tx, known, found):
         message = "must have zones that begin with a call group of the messages before it"
-        raise Invalid("The cut is of other messages.", errors=[{"loc": ["cut"], "msg": message}])
+        raise Invalid.at(["cut"], message, "The cut is of other messages.")
     return await windows.put_cut(tx, known, found, line.created_at)

@@ -209,9 +209,7 @@ def names(ids: Iterable[UUID]) -> frozenset[str]:
 
 async def erase_message(tx: ErasingTx, conversation: Conversation, name: str) -> tuple[int, Erasure]:
     """Erase a message of a conversation that ``lock`` gave, by its seq or id; its seq. Raises NotFound."""
-    seq = await _seq(tx, conversation, name)
-    if seq is None:
-        raise errors.NotFound("There is no such message.")
+    seq = errors.existing(await _seq(tx, conversation, name), "message")
     return seq, await erase_shared(tx, conversation, [seq])
 
 
@@ -396,9 +394,7 @@ async def _lock_archive(tx: ErasingTx, uuid: UUID, scope: Scope | None) -> Store
     if row is not None:
         await locks.lock_owner(tx, row.scope.owner)
         row = await archives.read(tx, scope, uuid, 0, INTEGER_MAX)
-    if row is None:
-        raise errors.NotFound("There is no such archive.")
-    return row
+    return errors.existing(row, "archive")
 
 
 async def _forget_page(tx: ErasingTx, conversation: Conversation, seq: int | None, done: Erasure) -> list[int]:
@@ -459,9 +455,7 @@ async def erase_memory(
 
     ``bound_to``: the only user whose memories are there. Raises NotFound, and Forbidden where they only read.
     """
-    owner = await remembered.owner(tx, key)
-    if owner is None:
-        raise errors.NotFound("There is no such memory.")
+    owner = errors.existing(await remembered.owner(tx, key), "memory")
     await views.require_write(tx, owner, bound_to)
     await locks.lock_owner(tx, owner)
     known = await kept.one(tx, key)
@@ -474,9 +468,7 @@ async def erase_memory(
         repeated = await repeats.find(tx, owner, repeats.source_of([content.content]))
         loaded = await lock_repeats(tx, repeated, () if place is None else {place})
     parts = await remembered.parts(tx, key)
-    gone = await remembered.delete(tx, key, sensitive=sensitive)
-    if gone is None:
-        raise errors.NotFound("There is no such memory.")
+    gone = errors.existing(await remembered.delete(tx, key, sensitive=sensitive), "memory")
     await kept.settle(tx, [gone])
     done = Erasure(counts=Counter(memories=1))
     done.add_texts(await served.forget_memories(tx, [gone.id]) + await served.forget_quoting(tx, parts))

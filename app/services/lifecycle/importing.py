@@ -7,7 +7,7 @@ left alone; anything that differs is a conflict, reported with its line.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -140,44 +140,22 @@ async def _located(number: int, work: Any) -> None:
         raise kind(f"Line {at}: {error.detail}", errors=named) from error
     except asyncpg.UniqueViolationError:
         message = "was put in by another request at the same moment; send it again"
-        raise Conflict(f"Line {number}: it {message}.", errors=[{"loc": ["line", number], "msg": message}]) from None
+        raise Conflict.at(["line", number], message, f"Line {number}: it {message}.") from None
 
 
 async def _take(job: _Import, number: int, value: Any) -> None:
-    match line := checked(number, value):
-        case Header():
-            pass
-        case MessageLine():
-            await _message(job, number, line)
-        case SpaceLine():
-            await _finish(job)
-            await _space(job, line)
-        case ConversationLine():
-            await _finish(job)
-            job.into = await _conversation(job, line)
-        case PageLine() | ChapterLine() | ImportedSummary() | RecallLine() | CutLine():
-            await _flush(job)
-            await _learn(job, line)
-        case EndLine():
-            await _flush(job)
-            _in(job, line.conversation_id)
-            await _finish(job)
-        case MemoryLine() | ArchiveLine() | ReceiptLine():
-            await _flush(job)
-            await _beside(job, line)
-        case FileLine():
-            await _finish(job)
-            await _file(job, line)
+    line = checked(number, value)
+    if isinstance(line, MessageLine):
+        await _message(job, number, line)
+    elif not isinstance(line, Header):
+        begins = isinstance(line, SpaceLine | ConversationLine | FileLine)
+        await (_finish(job) if begins else _flush(job))
+        await _STEPS[type(line)](job, line)
 
 
-async def _beside(job: _Import, line: MemoryLine | ArchiveLine | ReceiptLine) -> None:
-    match line:
-        case MemoryLine():
-            await _memory(job, line)
-        case ArchiveLine():
-            await _archive(job, line)
-        case ReceiptLine():
-            await _erase_again(job, line)
+async def _ended(job: _Import, line: EndLine) -> None:
+    _in(job, line.conversation_id)
+    await _finish(job)
 
 
 async def _finish(job: _Import) -> None:
@@ -189,13 +167,13 @@ async def _finish(job: _Import) -> None:
 def _in(job: _Import, conversation_id: str) -> _Into:
     if job.into is None or job.into.id != conversation_id:
         message = "must follow the line of its conversation"
-        raise Invalid("The line belongs to no conversation.", errors=[{"loc": ["conversation_id"], "msg": message}])
+        raise Invalid.at(["conversation_id"], message, "The line belongs to no conversation.")
     return job.into
 
 
 def _user(job: _Import, user_id: str | None) -> str | None:
     if job.limit.user_id is not None and user_id != job.limit.user_id:
-        raise Forbidden("The line is another user's.", errors=[{"loc": ["user_id"], "msg": "is not the key's user"}])
+        raise Forbidden.at(["user_id"], "is not the key's user", "The line is another user's.")
     return user_id
 
 
@@ -230,7 +208,7 @@ async def _space(job: _Import, line: SpaceLine) -> None:
     (job.done if made else job.matched)["spaces"] += 1
 
 
-async def _conversation(job: _Import, line: ConversationLine) -> _Into:
+async def _conversation(job: _Import, line: ConversationLine) -> None:
     user_id = _user(job, line.user_id)
     runtime, uid = job.runtime, uuid7()
     tokens = await runtime.count(line.system) + FRAME_TOKENS if line.system else 0
@@ -250,7 +228,7 @@ async def _conversation(job: _Import, line: ConversationLine) -> _Into:
         raise Conflict("The conversation id is taken by another user or space.")
     (job.done if made else job.matched)["conversations"] += 1
     runtime.caches.forget_conversation(job.tenant, line.id)
-    return _Into(known.id, known.uid, known.user_id, known.end.last_seq, fresh=made)
+    job.into = _Into(known.id, known.uid, known.user_id, known.end.last_seq, fresh=made)
 
 
 async def _branch(tx: Tx, line: ConversationLine, new: NewConversation) -> bool:
@@ -261,7 +239,7 @@ async def _branch(tx: Tx, line: ConversationLine, new: NewConversation) -> bool:
         return False
     if parent is None or parent.user_id != new.user_id or parent.totals.last_seq < line.forked_after:
         message = "must be a conversation of the lines before, with the messages up to `forked_after`"
-        raise Invalid("What the branch shares is not there.", errors=[{"loc": ["parent_id"], "msg": message}])
+        raise Invalid.at(["parent_id"], message, "What the branch shares is not there.")
     branch = NewBranch(new.id, new.uid, new.title, await page_index.now(tx))
     made = await forking.at(tx, parent, line.forked_after, branch)
     if made is not None:
@@ -282,7 +260,7 @@ async def _message(job: _Import, number: int, line: MessageLine) -> None:
     expected = into.last_seq + len(job.waiting) + 1
     if line.seq is not None and line.seq != expected:
         message = f"must be {expected}, the next of the conversation"
-        raise Conflict("A message does not follow the one before.", errors=[{"loc": ["seq"], "msg": message}])
+        raise Conflict.at(["seq"], message, "A message does not follow the one before.")
     if job.waiting and (job.waiting[0][1].created_at != line.created_at or len(job.waiting) >= MESSAGES_AT_ONCE * 5):
         await _flush(job)
     job.waiting.append((number, line, draft))
@@ -306,7 +284,7 @@ async def _is_there(job: _Import, number: int, line: MessageLine, draft: Draft, 
     if line.id is None and draft.client_id is None:
         same = known_digest == digest(draft)
     if not same:
-        raise Conflict("Its place is taken.", errors=[{"loc": ["line", number, "seq"], "msg": "is taken"}])
+        raise Conflict.at(["line", number, "seq"], "is taken", "Its place is taken.")
     return True
 
 
@@ -353,10 +331,7 @@ async def _check_archives(job: _Import, waiting: Sequence[tuple[int, MessageLine
     async with job.runtime.database.snapshot(job.tenant) as tx:
         taken = await archives.known(tx, list(wanted))
     for one in taken:
-        raise Conflict(
-            "The archive uuid is taken.",
-            errors=[{"loc": ["line", wanted[one.id], "archives"], "msg": f"{one.id} is taken"}],
-        )
+        raise Conflict.at(["line", wanted[one.id], "archives"], f"{one.id} is taken", "The archive uuid is taken.")
 
 
 # --- What was learned ---------------------------------------------------------------------------------
@@ -402,12 +377,12 @@ async def _scope(
         return Scope("space", line.space_id), None
     if line.conversation_id is None:
         if line.user_id is None:
-            where: list[FieldError] = [{"loc": ["user_id"], "msg": "or `conversation_id` is required"}]
-            raise Invalid("The line needs `user_id` or `conversation_id`.", errors=where)
+            message = "or `conversation_id` is required"
+            raise Invalid.at(["user_id"], message, "The line needs `user_id` or `conversation_id`.")
         return scope_of(_user(job, line.user_id), None), None
     known = await conversations.hold(tx, line.conversation_id, bound_to=job.limit.user_id)
     if known is None:
-        raise Invalid("There is no such conversation.", errors=[{"loc": ["conversation_id"], "msg": "does not exist"}])
+        raise Invalid.at(["conversation_id"], "does not exist", "There is no such conversation.")
     _user(job, known.user_id)
     return known.scope, known
 
@@ -426,7 +401,7 @@ async def _memory(job: _Import, line: MemoryLine) -> None:
         found_in = known.scope if known is not None and scope.is_alone else scope
         owner = await remembered.owner(tx, line.id)
         if owner is not None and owner != found_in.owner:
-            raise Conflict("The memory id is taken.", errors=[{"loc": ["id"], "msg": "is taken"}])
+            raise Conflict.at(["id"], "is taken", "The memory id is taken.")
         if owner is None:
             new = Remembered(
                 id=line.id, scope=scope, type=line.memory_type, content=content,
@@ -450,7 +425,7 @@ async def _file(job: _Import, line: FileLine) -> None:
         is_there = line.id in {file for file, _ in (await stored_files.keys(tx, scope)).values()}
         if not is_there:
             if await remembered.owner(tx, line.id) is not None:
-                raise Conflict("The id of the file is taken.", errors=[{"loc": ["id"], "msg": "is taken"}])
+                raise Conflict.at(["id"], "is taken", "The id of the file is taken.")
             new = StoredFile(scope, line.path.removeprefix("/"), line.content)
             await files.create(job.runtime, tx, new, line.id, line.created_at)
     (job.matched if is_there else job.done)["memory_files"] += 1
@@ -467,7 +442,7 @@ async def _archive(job: _Import, line: ArchiveLine) -> None:
         for one in await archives.known(tx, [card.uuid]):
             is_there = True
             if one.scope != scope or one.seq is not None:
-                raise Conflict("The archive uuid is taken.", errors=[{"loc": ["card"], "msg": "is taken"}])
+                raise Conflict.at(["card"], "is taken", "The archive uuid is taken.")
         if not is_there:
             await storage.require_room_in(runtime, tx, scope.user_id)
             where = ArchivePlace(scope, known.id if known else None)
@@ -478,3 +453,15 @@ async def _archive(job: _Import, line: ArchiveLine) -> None:
             await insertion.insert_memories(runtime, tx, rows)
             await enqueue.enqueue(tx, [enqueue.archive_passages(card.uuid, where.conversation_id)])
     (job.matched if is_there else job.done)["archives"] += 1
+
+
+_STEPS: Mapping[type, Callable[[_Import, Any], Awaitable[None]]] = {
+    SpaceLine: _space,
+    ConversationLine: _conversation,
+    **dict.fromkeys((PageLine, ChapterLine, ImportedSummary, RecallLine, CutLine), _learn),
+    EndLine: _ended,
+    ReceiptLine: _erase_again,
+    MemoryLine: _memory,
+    FileLine: _file,
+    ArchiveLine: _archive,
+}

@@ -48,7 +48,7 @@ async def create(
     _check(new)
     taken = await files.keys(tx, new.scope)
     if new.key in taken:
-        raise errors.Conflict("The path of the file is taken.", errors=[{"loc": ["path"], "msg": "is taken"}])
+        raise errors.Conflict.at(["path"], "is taken", "The path of the file is taken.")
     if len(taken) >= MEMORIES_MAX:
         raise errors.Conflict(f"A memory tool has at most {MEMORIES_MAX:,} files.")
     await _insert(runtime, tx, new, file or uuid7(), created_at or datetime.now(UTC))
@@ -58,7 +58,7 @@ async def change(runtime: Runtime, tx: Tx, row: MemoryFile, new: StoredFile) -> 
     """Give a file of a held scope another path or content. Raises Invalid, and Conflict."""
     _check(new)
     if new.key != row.key and new.key in await files.keys(tx, new.scope):
-        raise errors.Conflict("The path of the file is taken.", errors=[{"loc": ["path"], "msg": "is taken"}])
+        raise errors.Conflict.at(["path"], "is taken", "The path of the file is taken.")
     if new.content != row.content:
         await remembered.delete(tx, row.id, sensitive=True)
         await _insert(runtime, tx, new, row.id, row.created_at)

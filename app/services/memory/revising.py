@@ -66,9 +66,7 @@ async def change(
 
 
 async def _locked(tx: Tx, memory: UUID, bound_to: str | None, *, sensitive: bool) -> StoredMemory:
-    owner = await remembered.owner(tx, memory)
-    if owner is None:
-        raise unknown()
+    owner = errors.existing(await remembered.owner(tx, memory), "memory")
     await locks.lock_owner(tx, owner)
     row = await kept.one(tx, memory)
     if row is None or (row.sensitive and not sensitive):

@@ -53,9 +53,7 @@ async def hold(tx: ReadTx, conversation_id: str, user_id: str | None, bound_to: 
     """Return the conversation that something is stored in, protected from erasure. Raises NotFound, and Conflict where
     it is another's than the named user's.
     """
-    conversation = await conversations.hold(tx, conversation_id, bound_to=bound_to)
-    if conversation is None:
-        raise conversations.unknown()
+    conversation = errors.existing(await conversations.hold(tx, conversation_id, bound_to=bound_to), "conversation")
     if user_id is not None and conversation.user_id not in (None, user_id):
         raise conversations.anothers()
     return conversation
@@ -65,9 +63,7 @@ async def require_write(tx: ReadTx, owner: UUID, bound_to: str | None) -> None:
     """Raise NotFound where a caller bound to a user does not see an owner, and Forbidden where they only read."""
     if bound_to is None:
         return
-    scope = (await of_user(tx, bound_to)).get(owner)
-    if scope is None:
-        raise errors.NotFound("There is no such memory.")
+    scope = errors.existing((await of_user(tx, bound_to)).get(owner), "memory")
     if (space := scope.space_id) is not None:
         await spaces.get(tx, space, bound_to, right="write")
 

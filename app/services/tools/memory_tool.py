@@ -74,9 +74,7 @@ async def run(runtime: Runtime, tenant: UUID, call: MemoryCall, idempotency: Ide
 
     async def work(tx: Tx) -> StoredResponse:
         read = conversations.hold if call.writes else conversations.find
-        conversation = await read(tx, call.conversation_id, bound_to=call.bound_to)
-        if conversation is None:
-            raise conversations.unknown()
+        conversation = errors.existing(await read(tx, call.conversation_id, bound_to=call.bound_to), "conversation")
         try:
             content, is_error = await _run(runtime, tx, conversation, call), False
         except FileMistake as mistake:

@@ -198,8 +198,8 @@ async def keep(
 
     async def count(tx: Tx) -> StoredResponse:
         if pages and conversation is not None:
-            if await conversations.lock(tx, conversation.id, bound_to=conversation.user_id) is None:
-                raise conversations.unknown()
+            there = await conversations.lock(tx, conversation.id, bound_to=conversation.user_id)
+            errors.existing(there, "conversation")
             for first, last in pages:
                 await messages.count_recall(tx, conversation.id, first, last)
         return StoredResponse.about(response, conversation, asking.user_id)
