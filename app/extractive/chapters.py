@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
 from itertools import chain, pairwise
+from operator import mul
 
 from app.core.search.days import day_of
 from app.core.window.contents import Chapter
@@ -104,13 +105,15 @@ def end_of(pages: Sequence[Sequence[str]], gaps: Sequence[float]) -> int:
         return silent
     keys = [[*map(_key, page)] for page in pages]
     bags = [Counter(chain(*keys[first : first + BESIDE])) for first in range(PAGES_MAX + 1)]
-    changes = {end: _change(bags[end - BESIDE], bags[end]) for end in ends}
+    squares = [sum(map(mul, bag.values(), bag.values())) for bag in bags]
+    changes = {
+        end: _change(bags[end - BESIDE], bags[end], math.sqrt(squares[end - BESIDE] * squares[end])) for end in ends
+    }
     return max(ends, key=lambda end: (changes[end], -end)) if any(changes.values()) else PAGES_MAX
 
 
-def _change(before: Mapping[str, int], after: Mapping[str, int]) -> float:
+def _change(before: Mapping[str, int], after: Mapping[str, int], norms: float) -> float:
     """Return how little the words of some pages and those of the pages after them share, 0 to 1."""
-    norms = math.sqrt(math.prod(sum(n * n for n in counts.values()) for counts in (before, after)))
     return 1 - sum(before[key] * after[key] for key in before.keys() & after.keys()) / norms if norms else 0.0
 
 
@@ -179,17 +182,17 @@ def bound(parts: Sequence[Chapter]) -> Chapter:
 
 def _ranked(told: Iterable[str], others: Sequence[Chapter]) -> list[str]:
     """Return the terms that tell a text from other chapters, the best first, as written most often."""
-    forms: dict[str, Counter[str]] = {}
+    forms: dict[str, dict[str, int]] = {}
     for word, count in Counter(told).items():
         if not _is_function_word(word):
-            forms.setdefault(_key(word), Counter())[word] = count
+            forms.setdefault(_key(word), {})[word] = count
     spread = dict.fromkeys(forms, 0)  # no chapter has two terms of one key
     for term, count in Counter(chain.from_iterable(chapter.terms for chapter in others)).items():
         if (key := _key(term)) in spread:
             spread[key] += count
     written = {key: max(found, key=found.__getitem__) for key, found in forms.items()}
     weights = {
-        key: found.total() * _weight(written[key]) * math.log((len(others) + 1.5) / (spread[key] + 0.5))
+        key: sum(found.values()) * _weight(written[key]) * math.log((len(others) + 1.5) / (spread[key] + 0.5))
         for key, found in forms.items()
     }
     best = sorted(weights, key=lambda key: -weights[key])[:KNOWN_TERMS]
