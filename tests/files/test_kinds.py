@@ -360,7 +360,7 @@ def test_custom_instructions_are_proposed_and_only_the_newest() -> None:
 
 
 def test_what_another_model_remembered_is_proposed_and_never_pinned() -> None:
-    listed = "# Model Set Context\n\n1. [2025-04-05]. Likes longjing.\n2. Has two cats."
+    listed = "# Model Set Context\n\n1. [2025-04-05]. Likes longjing,\nno sugar.\n\n2. Has two cats."
     kept = {"content_type": "model_editable_context", "model_set_context": listed}
     fenced = {"content_type": "user_editable_context", "user_profile": "Of no use to most:\n```A baker.```"}
     [talk] = chatgpt(
@@ -376,7 +376,7 @@ def test_what_another_model_remembered_is_proposed_and_never_pinned() -> None:
     }
     claude = {**remembered, "memory_files": [file], "account_uuid": "a"}
     for kind, value, expected in (
-        ("chatgpt", [talk], [("A baker.", True), ("Likes longjing.", False), ("Has two cats.", False)]),
+        ("chatgpt", [talk], [("A baker.", True), ("Likes longjing,\nno sugar.", False), ("Has two cats.", False)]),
         (
             "claude-ai",
             [remembered],
@@ -399,6 +399,7 @@ def test_what_another_model_remembered_is_proposed_and_never_pinned() -> None:
         ("See \ue200url\ue202the shop\ue202https://tea.example\ue201!", "See the shop!"),
         ("\ue203Longjing\ue204 is green【12†source】", "Longjing is green"),
         ("Leaves 【绿茶】", "Leaves 【绿茶】"),
+        ("Cut \ue200cite\ue202 off. Green \ue200cite\ue202turn0\ue201.", "Cut cite off. Green."),
     ],
 )
 def test_an_answer_of_chatgpt_is_what_a_person_read(written: str, read: str) -> None:

@@ -140,7 +140,9 @@ _INSTRUCTIONS = {
 """Where a text stands alone, and where in a fence within ChatGPT's own words: newer exports have only that."""
 _FENCED = re.compile(r"```(?:[a-z]*\n)?(.*?)```", re.DOTALL)
 _REMEMBERED = "what it remembered"
-_NUMBERED = re.compile(r"^\s*\d+\. *(?:\[(\d{4}-\d\d-\d\d)\]\.)? *(.*\S)", re.MULTILINE)
+_NUMBERED = re.compile(
+    r"^\s*\d+\. *(?:\[(\d{4}-\d\d-\d\d)\]\.)? *(\S.*?)\s*(?=^\s*\d+\. |\Z)", re.MULTILINE | re.DOTALL
+)
 
 
 def _newer(known: Mapping[str, tuple[float, str]], found: Json, mapping: Mapping[str, Any]) -> dict[str, Any]:
@@ -238,7 +240,7 @@ def _chatgpt_text(content: Any) -> str:
 
 
 _MARKED = re.compile(
-    "( ?)\ue200([a-z_]+)(?:\ue202([^\ue201\ue202]*))?[^\ue201]*\ue201|[\ue200-\ue204]| ?【[0-9:]+†[^】]*】"
+    "( ?)\ue200([a-z_]+)(?:\ue202([^\ue200-\ue202]*))?[^\ue200\ue201]*\ue201|[\ue200-\ue204]| ?【[0-9:]+†[^】]*】"
 )
 """A citation, card, picture or link, with its kind and words, between private characters; older citations have none."""
 

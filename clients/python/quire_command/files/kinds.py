@@ -126,7 +126,7 @@ def found_in(document: Document, kind: Kind) -> Iterator[Found]:
         else:
             yield one
     if not is_any:
-        raise ValueError("it has no messages")
+        raise ValueError("it has no messages and no memories")
 
 
 def _read(document: Document, kind: Kind) -> Iterator[Found]:
