@@ -361,6 +361,21 @@ async def test_a_narrow_search_is_an_exact_search_of_what_passes(
     assert found > 0
 
 
+async def test_of_a_frequent_word_the_newest_are_read(indexed: Runtime, model: UUID) -> None:
+    """Twice as many as by words and vectors, and all if it must occur."""
+    term = scorings(model)[1].terms[-1]
+    by_words = without_vectors(IN_CONVERSATION, candidates() | {"posted_max": 2})
+    sizes = []
+    for where in (memories.ALL, PassageFilter(keywords=[term])):
+        _, named = memories.search_statement([OWNER], Scoring([term]), where, [OWNER], limit=SOME)
+        async with indexed.database.snapshot(DEFAULT_TENANT) as tx:
+            found = {row["id"] for row in await tx.fetch(by_words, **named)}
+            newest = "SELECT memory_id FROM postings WHERE term = $1 ORDER BY memory_id DESC LIMIT $2"
+            assert found == {row["memory_id"] for row in await tx.connection.fetch(newest, term, len(found))}
+        sizes.append(len(found))
+    assert sizes[0] == 4 < sizes[1] == await count(indexed, "postings WHERE term = $1", term)
+
+
 async def test_every_memory_with_a_keyword_is_found(indexed: Runtime, model: UUID) -> None:
     asked = scorings(model)[1]
     for keyword in asked.terms:

@@ -37,10 +37,8 @@ neighbours need not join it.
 ARCHIVE_PASSAGES = 3
 """Passages of one archive among the results: a log that has the query's words everywhere would fill them."""
 
-PART_MAX = 0.05
-"""The share of an indexed owner's memories that the query's rarest words find together, by words alone twice as many:
-what has none but commoner words is found by its vector.
-"""
+PART_MAX, POSTED_MAX = 0.05, 4_000
+"""The share, and the number, of memories that the query's rarest words find together; by words alone twice as much."""
 LISTS, NEAR = 24, 600
 """The lists of vectors that are read, and the nearest vectors of these: some more than are looked at."""
 
@@ -51,6 +49,7 @@ _SQL = SqlFile(
     recent=RECENT,
     looked_at=LOOKED_AT,
     silent_max=SILENT_MAX,
+    posted_max=POSTED_MAX,
     all_words=ALL_WORDS,
     archive_passages=ARCHIVE_PASSAGES,
     asking_terms=ASKING,

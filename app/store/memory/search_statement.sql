@@ -92,21 +92,24 @@ candidates AS MATERIALIZED (
 ),
 
 -- piece: looked_up
--- The memories of indexed owners that are read and scored: those with the query's rarest words, together few, or with
--- one of the keywords; those in the nearest lists; and those that wait to be indexed.
+-- The memories of indexed owners that are read and scored: those with the query's rarest words, together few, of too
+-- many the newest, or with one of the keywords; those in the nearest lists, where what has none but commoner words is
+-- found; and those that wait to be indexed.
 wanted AS MATERIALIZED (
-  SELECT term FROM unnest(:literals::int[]) AS t (term)
+  SELECT term, 0 AS place FROM unnest(:literals::int[]) AS t (term)
   UNION ALL
-  SELECT term FROM (SELECT term, sum(part) OVER rarest AS through, row_number() OVER rarest AS place FROM idf
-                    WINDOW rarest AS (ORDER BY part, term)) t
+  SELECT term, place
+    FROM (SELECT term, sum(part) OVER rarest AS through, row_number() OVER rarest AS place FROM idf
+          WINDOW rarest AS (ORDER BY part, term)) t
    WHERE :keywords::text IS NULL AND (through <= {shares} * {part_max} OR place <= {words_min})
 ), candidates AS MATERIALIZED ( -- with the products of those in lists
   SELECT id, min(far) AS far FROM (
-  SELECT p.memory_id AS id, NULL::float8 AS far FROM wanted w, unnest(:indexed::uuid[]) AS o (owner),
-         LATERAL (SELECT memory_id FROM postings
-                   WHERE tenant_id = :tenant AND owner = o.owner AND term = w.term
-                     AND (owner, term, memory_id) >= (o.owner, w.term, :since)
-                     AND (owner, term, memory_id) < (o.owner, w.term, :until) OFFSET 0) p
+  (SELECT p.memory_id AS id, NULL::float8 AS far FROM wanted w, unnest(:indexed::uuid[]) AS o (owner),
+          LATERAL (SELECT memory_id FROM postings
+                    WHERE tenant_id = :tenant AND owner = o.owner AND term = w.term
+                      AND (owner, term, memory_id) >= (o.owner, w.term, :since)
+                      AND (owner, term, memory_id) < (o.owner, w.term, :until) OFFSET 0) p
+    ORDER BY w.place, p.memory_id DESC LIMIT CASE WHEN :keywords::text IS NULL THEN {shares} * {posted_max} END)
   UNION ALL
   SELECT u.memory_id, NULL FROM unnest(:indexed::uuid[]) AS o (owner),
          LATERAL (SELECT memory_id FROM unembedded WHERE tenant_id = :tenant AND owner BETWEEN o.owner AND o.owner
