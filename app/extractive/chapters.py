@@ -106,9 +106,7 @@ def end_of(pages: Sequence[Sequence[str]], gaps: Sequence[float]) -> int:
     keys = [[*map(_key, page)] for page in pages]
     bags = [Counter(chain(*keys[first : first + BESIDE])) for first in range(PAGES_MAX + 1)]
     squares = [sum(map(mul, bag.values(), bag.values())) for bag in bags]
-    changes = {
-        end: _change(bags[end - BESIDE], bags[end], math.sqrt(squares[end - BESIDE] * squares[end])) for end in ends
-    }
+    changes = {at: _change(bags[at - BESIDE], bags[at], math.sqrt(squares[at - BESIDE] * squares[at])) for at in ends}
     return max(ends, key=lambda end: (changes[end], -end)) if any(changes.values()) else PAGES_MAX
 
 

@@ -105,10 +105,6 @@ def _is_often(lines: list[str], pattern: re.Pattern[str]) -> bool:
     return bool(lines) and len([*islice(filter(pattern.match, [line[:SEEN] for line in lines]), least)]) == least
 
 
-def _share(lines: list[str], test: Callable[[str], bool]) -> float:
-    return sum(map(test, lines)) / max(len(lines), 1)
-
-
 # --- JSON ---------------------------------------------------------------------
 
 
@@ -299,7 +295,7 @@ def _prose(shape: Shape, max_chars: int, language: Language) -> str:
         body = visible_text(body)
     body = spoken(body)
     lines = [line.strip() for line in islice(body.splitlines(), 300) if line.strip()]
-    if _share(lines, lambda line: _NUMBERS.match(line) is not None) >= 0.8:
+    if sum(map(bool, map(_NUMBERS.match, lines))) / max(len(lines), 1) >= 0.8:
         body = _unnumbered(body.splitlines())
         lines = [line.strip() for line in _unnumbered(lines).split("\n") if line.strip()]
     # A short text that fails says so anywhere, a long one at its start: later on it may only speak of errors.

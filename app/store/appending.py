@@ -341,15 +341,11 @@ def _arguments(
     arguments += proof
     arguments += [index.page for index in append.indexes]
     for row, some in rows:
-        arguments += _listed(row, some) if len(some) <= FEW else columns_of(row, some)
+        few = chain.from_iterable(map(_fields_of(row), some))  # one row after the other, as ``_values`` reads them
+        arguments += few if len(some) <= FEW else columns_of(row, some)
     if once:
         arguments += [once.key, once.digest, once.response, once.owner]
     return arguments
-
-
-def _listed(row: type, rows: Sequence[object]) -> list[object]:
-    """Return rows as the flat parameter list of ``_values``, one row after the other."""
-    return list(chain.from_iterable(map(_fields_of(row), rows)))
 
 
 def columns_of(row: type, rows: Sequence[object]) -> list[object]:

@@ -37,14 +37,14 @@ BUDGET, TURNS = 4_600, 40
 STATEMENTS_MAX, COMMITS_MAX = 5.8, 2.3
 """Of a turn, on the average."""
 CALLS_MAX = {
-    "a user message": 2_000,
-    "its window": 1_040,
-    "a call with its result": 2_800,
-    "the window after it": 1_270,
+    "a user message": 1_780,
+    "its window": 990,
+    "a call with its result": 2_650,
+    "the window after it": 1_235,
 }
 """Calls of Python functions, ours and those of libraries, on the average, cuts included. They vary by 1 %, and by
 more on a busy machine: whether keys are needed is looked up once a second."""
-WAL_MAX = 8_750
+WAL_MAX = 8_700
 """Bytes of a turn, on the average, if its records are written once. They vary by 0.01 %."""
 
 

@@ -21,7 +21,7 @@ from starlette.types import Scope
 
 from app.api.http.body import parse_model
 from app.api.http.callers import IDEMPOTENCY_KEY, Needs, look_up
-from app.api.http.path_ids import BRANCH, CONVERSATION_ID
+from app.api.http.path_ids import BRANCH, CONVERSATION_ID, query_of
 from app.api.http.query_members import of_route
 from app.core.edge.caller import Caller
 from app.postgres.admission import Admission
@@ -79,7 +79,7 @@ def _needs(endpoint: Endpoint) -> Needs:
 
 def read_query(request: Request, model: type[Query]) -> Query:
     """Read the query. Raises Invalid. If a name occurs twice, the last value counts; of a list all do."""
-    given, lists = request.query_params, _lists(model)
+    given, lists = query_of(request), _lists(model)
     own = {n: given.getlist(n) if n in lists else given[n] for n in given if n != BRANCH["name"]}
     return parse_model(model, own, ["query"], strict=False)
 

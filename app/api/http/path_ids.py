@@ -9,6 +9,7 @@ from typing import Annotated, Any
 from urllib.parse import unquote_to_bytes
 
 from fastapi import Depends, Path, Query, Request
+from starlette.datastructures import QueryParams
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from app import errors
@@ -20,6 +21,7 @@ UNUSABLE = "\x00"
 """Replaces what cannot occur in an id, so that the id is refused: a noncharacter that would read as a slash, and bytes
 that are not UTF-8, which would all decode to the same replacement character.
 """
+NO_QUERY = QueryParams()
 _ENCODED_SLASH = re.compile(rb"%2[fF]")
 _DOTS = frozenset({".", ".."})
 
@@ -56,7 +58,12 @@ def check_id(value: str, loc: list[str | int]) -> str:
 
 def path_id(request: Request) -> CallersId:
     """Return the conversation's id in the path. Raises Invalid."""
-    return _restored(request.path_params["conversation_id"], request.query_params.get("branch"))
+    return _restored(request.path_params["conversation_id"], query_of(request).get("branch"))
+
+
+def query_of(request: Request) -> QueryParams:
+    """Return the query; most requests have none, which Starlette would parse all the same."""
+    return request.query_params if request.scope["query_string"] else NO_QUERY
 
 
 def conversation_in_path(request: Request) -> str | None:

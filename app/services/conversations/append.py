@@ -243,6 +243,8 @@ class _Told:
     open: OpenPage | None = None
     closing: OpenPage | None = None
     places: Places | None = None
+    size: int = 0
+    """Characters of the arrivals, about, where they have places."""
 
 
 async def _gather(task: _Task) -> tuple[Conversation | None, Arrivals, _Told]:
@@ -306,7 +308,7 @@ async def _placed(task: _Task, known: Conversation | None, selection: Arrivals, 
     page = task.runtime.caches.open_page(task.tenant, known)
     is_others = task.runtime.chat is not None or isinstance(task.request, ImportedMessages) or known.line.stretches
     closing = None if is_others else await _closing(task, known, page, closed_pages(known, places))
-    return replace(told, places=places, open=page, closing=closing)
+    return replace(told, places=places, size=size, open=page, closing=closing)
 
 
 async def _closing(task: _Task, known: Conversation, page: OpenPage | None, closed: range) -> OpenPage | None:
@@ -343,7 +345,7 @@ async def _decide(
         known = replace(known, learned_percent=learned.percent, file_percents=learned.file_percents)
     basis = _basis(task, known, selection, told)
     before = earlier.preparation if earlier is not None else None
-    size = _characters(task.request, selection)
+    size = told.size or _characters(task.request, selection)
     counts = await _count(task, earlier.counts if earlier is not None else {}, results_to_count(basis))
     preparation = await run_in_thread_if_large(size, prepare, basis, counts, READER, uuid7, before)
     counts = await _count(task, counts, await run_in_thread_if_large(size, list, texts(basis, preparation)))
