@@ -356,7 +356,7 @@ def test_custom_instructions_are_proposed_and_only_the_newest() -> None:
     memories = [one for one in found if isinstance(one, Memory)]
     assert [one.text for one in memories] == ["A baker.", "In French."]
     written = [json.loads(line) for line in lines.memory_lines(memories, "ann")][1:]
-    assert all((one["status"], one["pinned"]) == ("proposed", True) for one in written)
+    assert all((one["status"], one["pinned"], one["source"]) == ("proposed", True, "person") for one in written)
 
 
 def test_what_another_model_remembered_is_proposed_and_never_pinned() -> None:
@@ -389,6 +389,7 @@ def test_what_another_model_remembered_is_proposed_and_never_pinned() -> None:
         memories = [one for one in kinds.found_in(document, kinds.BY_NAME[kind]) if isinstance(one, Memory)]
         assert [(one.text, one.more["pinned"]) for one in memories][-len(expected) :] == expected
         assert all(one.more["status"] == "proposed" for one in memories)
+        assert all((one.more["source"] == "person") is one.more["pinned"] for one in memories)
 
 
 @pytest.mark.parametrize(

@@ -115,7 +115,7 @@ def chatgpt(document: Document) -> Iterator[Found]:
             yield Skipped(place, str(error))
     _, listed = instructions.pop(_REMEMBERED, (0.0, ""))
     for about, (time, text) in instructions.items():
-        yield _proposed(f"ChatGPT: {about}", text, time_of(time or None), pinned=len(text) <= _PINNED_MAX)
+        yield _proposed(f"ChatGPT: {about}", text, time_of(time or None), by="person")
     for day, text in _NUMBERED.findall(listed):
         yield _proposed(f"ChatGPT: {_REMEMBERED}", text, time_of(day))
 
@@ -124,13 +124,14 @@ _PINNED_MAX = 2_000
 """Characters of a memory that is always in view."""
 
 
-def _proposed(source: str, text: str, at: str | None, *, pinned: bool = False) -> Memory:
+def _proposed(source: str, text: str, at: str | None, *, by: str = "import") -> Memory:
     """Return what another tool keeps in mind: the person is asked whether it holds here, too.
 
-    Only what they wrote themselves is to be pinned, not what a model wrote about them.
+    Only what they wrote themselves is theirs and to be pinned, not what a model wrote about them.
     """
+    pinned = by == "person" and len(text) <= _PINNED_MAX
     key = f"{source.lower().replace(': ', ':')}:{sha256(text.encode('utf-8', 'replace')).hexdigest()[:24]}"
-    return Memory(key, text, {"from": source}, at, more={"status": "proposed", "pinned": pinned})
+    return Memory(key, text, {"from": source}, at, more={"status": "proposed", "pinned": pinned, "source": by})
 
 
 _INSTRUCTIONS = {
