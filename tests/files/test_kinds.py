@@ -95,6 +95,15 @@ def test_a_conversation_with_a_cycle_or_nothing_in_it_stops_no_other() -> None:
     assert "cycle" in str(found[0])
 
 
+def test_what_a_person_told_chatgpt_not_to_remember_is_left_out_and_named() -> None:
+    value = [
+        {**talk, "is_do_not_remember": told} for told in (None, False, True) for talk in DOCUMENTS["chatgpt"].value
+    ]
+    found = list(kinds.found_in(Document("c.json", value), kinds.BY_NAME["chatgpt"]))
+    assert [type(one) for one in found] == [Talk, Talk, Talk, Talk, Skipped]
+    assert found[-1] == Skipped("c.json, conversation 3", "ChatGPT was told not to remember it")
+
+
 def test_a_half_written_line_is_left_out_and_named() -> None:
     text = "\n".join(json.dumps(one) for one in CODEX) + '\n{"type": "resp'
     found = document("r.jsonl", text.encode())

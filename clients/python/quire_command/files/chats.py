@@ -105,8 +105,8 @@ def chatgpt(document: Document) -> Iterator[Found]:
         place = f"{document.name}, conversation {number}"
         if not isinstance(mapping, dict):
             raise ValueError("a conversation has no `mapping`")  # noqa: TRY004 - of a file, not of an argument
-        if not mapping:
-            yield Skipped(place, "it is empty")
+        if not mapping or found.get("is_do_not_remember") is True:
+            yield Skipped(place, "ChatGPT was told not to remember it" if mapping else "it is empty")
             continue
         instructions |= _newer(instructions, found, mapping)
         try:
