@@ -147,8 +147,7 @@ class Turns:
         """Start work on an answer, independent of the request's connection; ``work`` ends the turn in every case."""
         key = (request, through)
         turn = self.running[key] = self.newest[request] = Answering(through)
-        task = asyncio.create_task(self._run(key, turn, work))
-        self.hold(task)
+        self.hold(asyncio.create_task(self._run(key, turn, work)))
         return turn
 
     def hold(self, task: asyncio.Task[Any]) -> None:

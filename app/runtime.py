@@ -116,10 +116,7 @@ class Meters:
 
     def lock(self, name: tuple[UUID, UUID]) -> asyncio.Lock:
         """Return the lock behind which a share is taken once."""
-        lock = self.locks.get(name)
-        if lock is None:
-            lock = self.locks[name] = asyncio.Lock()
-        return lock
+        return self.locks.setdefault(name, asyncio.Lock())
 
 
 @dataclass(frozen=True)
@@ -139,7 +136,6 @@ class Runtime:
     """None: search uses keywords only."""
     reranker: Reranker | None = None
     """None: results stay in the order of the search."""
-    """What `database` reads from, if anything: to be watched."""
     identity: IdentityProvider = field(default_factory=IdentityProvider)
     quota: Quota = field(default_factory=Quota)
     """Limits of tenants without limits of their own."""
@@ -177,10 +173,7 @@ class Runtime:
         It only saves work: of several appends decided on the same end of a conversation, all but one must be decided
         again. Correctness never depends on it, because other processes append too.
         """
-        lock = self.queues.get((tenant, conversation_id))
-        if lock is None:
-            lock = self.queues[tenant, conversation_id] = asyncio.Lock()
-        return lock
+        return self.queues.setdefault((tenant, conversation_id), asyncio.Lock())
 
     def __post_init__(self) -> None:
         self.database.follow = self._follow

@@ -70,8 +70,7 @@ async def remember(write: Write) -> Response:
         text = await run_in_thread_if_large(len(memory_request.content), lambda: dumps(searching.detail(found)))
         return StoredResponse.about(text, conversation, memory_request.user_id)
 
-    answer = await write.once(work)
-    return json_text(answer, status=201)
+    return json_text(await write.once(work), status=201)
 
 
 def _checked(caller: Caller, body: schemas.MemoryBody) -> MemoryRequest:

@@ -76,8 +76,7 @@ async def get_window(runtime: Wired, caller: Reader, conversation_id: Conversati
 
     `verified` is whether it has the hash of the served one. If not, `erased` names what is no longer there.
     """
-    found = await replaying.window(runtime, caller, conversation_id, window)
-    return json_text(found.body)
+    return json_text((await replaying.window(runtime, caller, conversation_id, window)).body)
 
 
 @router.get("/conversations/{conversation_id}/why", response_model=schemas.Whereabouts)

@@ -86,8 +86,7 @@ def _best(texts: Sequence[tuple[str, str]], tools: Collection[str], n: int) -> l
             if at not in one.texts:
                 one.texts.add(at)
                 one.weight += _WEIGHTS.get(role, 1.0)
-    ranked = sorted(found.values(), key=lambda one: -_score(one))
-    return _distinct(ranked, max(n, 0))
+    return _distinct(sorted(found.values(), key=lambda one: -_score(one)), max(n, 0))
 
 
 def _score(one: _FoundSubject) -> float:

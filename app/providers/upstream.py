@@ -7,6 +7,8 @@ from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from cachetools import LRUCache
+
 from app.core.dialects import fitting, learning, upstream_chat, upstream_messages, upstream_responses
 from app.core.dialects.inbound_chat import ChatWriter
 from app.core.dialects.learning import Learned
@@ -130,7 +132,7 @@ class Upstream:
         self.asked = ASKED[dialect]
         self._key = api_key
         self._models, self.base_url = models, base_url
-        self._learned: dict[str, Learned] = {}
+        self._learned: LRUCache[str, Learned] = LRUCache(LEARNED_MAX)
         self._headers = {} if dialect != "messages" else {"anthropic-version": VERSION}
         self._wire = Wire(
             base_url=base_url, api_key=api_key, answer_bytes_max=ANSWER_BYTES_MAX, timeout_seconds=timeout_seconds,
@@ -156,8 +158,6 @@ class Upstream:
         return self._learned.get(model, learning.NOTHING)
 
     def remember(self, model: str, learned: Learned) -> None:
-        if len(self._learned) >= LEARNED_MAX and model not in self._learned:
-            self._learned.clear()
         self._learned[model] = learned
 
     def lesson(

@@ -30,8 +30,7 @@ RESULTS = f"{_MESSAGES} m.kind = 'result' AND m.call_group = ANY ($3::int[]) AND
 
 
 async def stored(tx: ReadTx, conversation_id: str, seqs: Sequence[int]) -> list[StoredMessage]:
-    rows = await tx.fetch(ROWS, conversation_id, seqs)
-    return [StoredMessage(**row) for row in rows]
+    return [StoredMessage(**row) for row in await tx.fetch(ROWS, conversation_id, seqs)]
 
 
 async def results(tx: ReadTx, conversation_id: str, calls: Sequence[int]) -> list[StoredMessage]:
@@ -81,8 +80,7 @@ UPDATE messages SET body = $4, view = $5, short = $6, anthropic = $7, line = $8,
 async def unask(tx: Tx, result: Unasked) -> None:
     for archive, placeholder in result.placeholders.items():
         await tx.execute(UNASK_ARCHIVE, archive, CALL_NAME, placeholder)
-    line = (result.line.text, result.line.tokens)
-    await tx.execute(UNASK, *result.place, *result.texts, *line)
+    await tx.execute(UNASK, *result.place, *result.texts, *(result.line.text, result.line.tokens))
 
 
 # The archives that messages were put in, also those that have expired.

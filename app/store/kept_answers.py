@@ -93,8 +93,7 @@ async def _answers(
 
 
 async def answers_showing(tx: ReadTx, owner: UUID, archive: UUID) -> list[str]:
-    rows = await tx.fetch(ANSWERS_SHOWING, [owner, UNKNOWN], str(archive))
-    return [row["key"] for row in rows]
+    return [row["key"] for row in await tx.fetch(ANSWERS_SHOWING, [owner, UNKNOWN], str(archive))]
 
 
 async def lock(tx: Tx, keys: Sequence[str]) -> dict[str, str]:

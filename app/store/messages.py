@@ -107,8 +107,7 @@ SELECT digest FROM messages WHERE tenant_id = $1 AND conversation_id = $2 AND se
 
 
 async def chains(tx: ReadTx, conversation_id: str, seqs: Sequence[int]) -> dict[int, bytes | None]:
-    rows = await tx.fetch(CHAINS, conversation_id, seqs)
-    return {row["seq"]: row["chain"] for row in rows}
+    return {row["seq"]: row["chain"] for row in await tx.fetch(CHAINS, conversation_id, seqs)}
 
 
 @dataclass(frozen=True, slots=True)

@@ -182,8 +182,7 @@ NewRow: TypeAlias = tuple[str, UUID, Row]
 
 async def change(tx: Tx, rows: Sequence[NewRow], sizes: Sequence[int]) -> set[str]:
     """Replace rows of conversations; return those of them whose rows had so many bytes."""
-    changed = await tx.fetch(CHANGE, sizes=sizes, **_columns(rows))
-    return {row["conversation_id"] for row in changed}
+    return {row["conversation_id"] for row in await tx.fetch(CHANGE, sizes=sizes, **_columns(rows))}
 
 
 async def change_alone(database: Database, tenant: UUID, rows: Sequence[NewRow], sizes: Sequence[int]) -> set[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, Generic, Literal, TypeVar, assert_never
+from typing import Any, Final, Literal, assert_never
 from uuid import UUID
 
 from starlette.requests import Request
@@ -96,9 +96,6 @@ class Made:
     minimum: int | None = None
 
 
-T = TypeVar("T")
-
-
 @dataclass(frozen=True, slots=True)
 class Spot:
     """A view, and which part of its list."""
@@ -111,16 +108,16 @@ class Spot:
 
 
 @dataclass(frozen=True, slots=True)
-class WindowPart(Generic[T]):
+class WindowPart:
     """Some items of a long list."""
 
-    items: Sequence[T]
+    items: Sequence[Any]
     number: int
     count: int
     """Parts in all."""
 
     @staticmethod
-    def of(items: Sequence[T], number: int, size: int) -> WindowPart[T]:
+    def of(items: Sequence[Any], number: int, size: int) -> WindowPart:
         count = max(1, -(-len(items) // size))
         number = min(number, count)
         return WindowPart(items[(number - 1) * size : number * size], number, count)

@@ -114,10 +114,8 @@ def _parts(message: Mapping[str, Any], longest: int) -> Iterator[ShownPart]:
     content = message.get("content")
     if isinstance(content, str):
         if content:
-            kind = "result" if message["role"] == "tool" else "text"
-            yield ShownPart(
-                kind, str(message.get("tool_call_id") or "") if kind == "result" else "", clip(content, longest)
-            )
+            kind, of = ("result", "tool_call_id") if message["role"] == "tool" else ("text", "")
+            yield ShownPart(kind, str(message.get(of) or ""), clip(content, longest))
     elif isinstance(content, list):
         for block in content:
             yield _block(block, longest)
@@ -130,9 +128,7 @@ def _parts(message: Mapping[str, Any], longest: int) -> Iterator[ShownPart]:
 
 
 def _block(block: Any, longest: int) -> ShownPart:
-    if not isinstance(block, dict):
-        return ShownPart("other", "", clip(_text(block), longest))
-    kind, label, text = _read_block(block)
+    kind, label, text = _read_block(block) if isinstance(block, dict) else ("other", "", _text(block))
     return ShownPart(kind, label, clip(text, longest))
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Annotated, Any, Final
 from uuid import UUID
 
-from fastapi import APIRouter, Depends, Query, Request
+from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
 from app.api.http import cursors
-from app.api.http.path_ids import SLASH, check_id
 from app.api.http.runtime import Wired
+from app.api.spaces import SpaceId
+from app.api.users import UserId
 from app.core.scope import SPACE
 from app.core.search.narrowing import EVERYTHING
 from app.core.window.kept import StoredMemory
@@ -33,18 +34,6 @@ VERSIONS_SHOWN: Final = 10
 """Earlier values shown of a key."""
 
 
-async def _person(viewer: Viewing, user_id: str) -> str:
-    person = check_id(user_id.replace(SLASH, "/"), ["path", "user_id"])
-    check_own_user(viewer, person)
-    return person
-
-
-async def _space(space_id: str) -> str:
-    return check_id(space_id.replace(SLASH, "/"), ["path", "space_id"])
-
-
-Person = Annotated[str, Depends(_person)]
-Space = Annotated[str, Depends(_space)]
 Cursor = Annotated[str | None, Query(max_length=500)]
 
 
@@ -60,12 +49,9 @@ async def people_page(request: Request, runtime: Wired, viewer: Viewing) -> Resp
 
 @router.get("/people/{user_id}")
 async def person_page(
-    request: Request,
-    runtime: Wired,
-    viewer: Viewing,
-    user_id: Person,
-    cursor: Cursor = None,
+    request: Request, runtime: Wired, viewer: Viewing, user_id: UserId, cursor: Cursor = None
 ) -> Response:
+    check_own_user(viewer, user_id)
     async with runtime.database.snapshot(viewer.tenant) as tx:
         found = await _both(tx, viewer, user_id, None, cursor)
     return await page(request, "person.html", section="people", viewer=viewer, kind="people", person=user_id, **found)
@@ -73,7 +59,7 @@ async def person_page(
 
 @router.get("/spaces/{space_id}")
 async def space_page(
-    request: Request, runtime: Wired, viewer: Viewing, space_id: Space, cursor: Cursor = None
+    request: Request, runtime: Wired, viewer: Viewing, space_id: SpaceId, cursor: Cursor = None
 ) -> Response:
     async with runtime.database.snapshot(viewer.tenant) as tx:
         space = spaces.view(await stored_spaces.get(tx, space_id, viewer.user_id))

@@ -35,9 +35,9 @@ def test_a_trimmed_list_adds_at_most_what_is_new(tail: Digests, new: Digests, da
     rest = tail[cut:] + new
     found = met(rest, tail)
     assert found is not None
-    assert found.new_from >= len(tail) - cut
+    assert found.matched >= len(tail) - cut
     assert found.ahead == 0
-    assert tail[-found.new_from :] == rest[: found.new_from]
+    assert tail[-found.matched :] == rest[: found.matched]
 
 
 @given(rest=some, tail=some, joins_forks=st.booleans())
@@ -45,18 +45,18 @@ def test_added_messages_are_not_added_again(rest: Digests, tail: Digests, joins_
     found = met(rest, tail, joins_forks=joins_forks)
     assert found is not None or not joins_forks
     if found is not None and rest:
-        again = met(rest, tail + rest[found.new_from :], joins_forks=joins_forks)
+        again = met(rest, tail + rest[found.matched :], joins_forks=joins_forks)
         assert again is not None
-        assert again.new_from == len(rest)
+        assert again.matched == len(rest)
 
 
 @given(rest=some, tail=some)
 def test_every_message_is_stored_added_or_reported(rest: Digests, tail: Digests) -> None:
     found = met(rest, tail, joins_forks=True)
     assert found is not None
-    kept = {*tail, *rest[found.new_from :]}
+    kept = {*tail, *rest[found.matched :]}
     assert all(digest in kept or i in found.passed_over for i, digest in enumerate(rest))
-    assert all(i < found.new_from for i in found.passed_over)
+    assert all(i < found.matched for i in found.passed_over)
 
 
 @given(first=some, second=some)

@@ -59,5 +59,4 @@ async def retry_job(write: WriteByAdmin, job_id: UUID) -> Response:
             raise errors.NotFound("There is no such job. Finished jobs are removed.")
         return StoredResponse(dumps(progress.job_view(row)))
 
-    response = await write.once(work)
-    return json_text(response)
+    return json_text(await write.once(work))

@@ -173,8 +173,7 @@ def upstream_of(runtime: Runtime, question: Question) -> Upstream:
 
 def with_model(proxying: Proxying, question: Question) -> Question:
     """Return the question with the model that is asked. Raises Invalid or NotFound."""
-    named = question.options.get("model")
-    model = named or proxying.model
+    model = question.options.get("model") or proxying.model
     if not model:
         raise errors.Invalid.at(["body", "model"], "is required")
     if proxying.models and model not in proxying.models:

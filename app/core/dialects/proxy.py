@@ -88,7 +88,7 @@ def meet(
     if found.ahead:
         return _ended(said, tail, len(tail) - found.ahead, overtaken_by, retried=retried)
     first = same + both
-    return Met(first + found.new_from, len(tail), passed_over=tuple(first + i for i in found.passed_over))
+    return Met(first + found.matched, len(tail), passed_over=tuple(first + i for i in found.passed_over))
 
 
 def leaves_out(said: Sequence[RoleAndDigest], tail: Sequence[RoleAndDigest]) -> bool:

@@ -120,10 +120,10 @@ def chains(digests: Sequence[bytes], start: bytes = b"") -> list[bytes]:
 
 @dataclass(frozen=True, slots=True)
 class Match:
-    """A match; positions count from the end of the common beginning."""
+    """The match between a caller's list and what is stored."""
 
-    new_from: int
-    """The index of the list's first new message."""
+    matched: int
+    """The number of the list's leading messages that are not new."""
     ahead: int = 0
     """Stored messages that come after the list's last."""
     passed_over: tuple[int, ...] = ()
@@ -131,7 +131,7 @@ class Match:
 
 
 def match(rest: Sequence[bytes], tail: Sequence[bytes], *, stored: int, joins_forks: bool) -> Match | None:
-    """Find where the list continues the stored messages once they differ; None for a fork.
+    """Find where the list continues the stored messages once they differ; None for a fork. Both begin there.
 
     ``tail`` are the newest of the ``stored`` messages beyond the common beginning, oldest first. With ``joins_forks``
     there is always a match.
@@ -154,8 +154,7 @@ def is_edited(rest: Sequence[bytes], tail: Sequence[bytes], *, stored: int) -> b
     """Return whether a list that contradicts what is stored goes on otherwise, and does not come back to it: as it does
     where a client cleared an old result.
     """
-    joined = match(rest, tail, stored=stored, joins_forks=True)
-    return joined == Match(0)
+    return match(rest, tail, stored=stored, joins_forks=True) == Match(0)
 
 
 def endings(rest: Sequence[bytes], tail: Sequence[bytes]) -> list[int]:

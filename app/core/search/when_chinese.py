@@ -85,8 +85,7 @@ def _numbers(match: re.Match[str], _: date) -> Span | None:
 
 def _month(match: re.Match[str], now: date) -> Span | None:
     year, number = _year_of(match, now), _number(match["month"])
-    found = spans.in_year(year, now, lambda year: spans.month(year, number))
-    return _part_of(match, found)
+    return _part_of(match, spans.in_year(year, now, lambda year: spans.month(year, number)))
 
 
 def _near_month(match: re.Match[str], now: date) -> Span | None:

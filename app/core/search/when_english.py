@@ -154,8 +154,7 @@ def _weekday(match: re.Match[str], now: date) -> Span | None:
 
 
 def _weekday_in_week(match: re.Match[str], now: date) -> Span | None:
-    week = spans.unit_at(now, "week", SHIFTS[match["shift"]])
-    return spans.weekday_of(week, _weekday_of(match))
+    return spans.weekday_of(spans.unit_at(now, "week", SHIFTS[match["shift"]]), _weekday_of(match))
 
 
 def _past(match: re.Match[str], now: date) -> Span | None:

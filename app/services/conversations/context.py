@@ -272,8 +272,7 @@ def _squeezed(again: Callable[..., Window], target: Profile) -> tuple[Window, Pr
             break
         window, target = again(target=found), found
         found = of_squeezed(target, window)
-    ledger = replace(window.ledger, token_percent=found.token_percent)
-    return replace(window, ledger=ledger), found
+    return replace(window, ledger=replace(window.ledger, token_percent=found.token_percent)), found
 
 
 async def _with_fresh(call: WindowCall, conversation: Conversation, window: Window) -> Window:

@@ -103,8 +103,7 @@ def marks_together(texts: Iterable[str]) -> Marks:
 def room_for_recall(runtime: Runtime, conversation: Conversation | None) -> RecallRoom:
     """Return the room of a recall tool in the conversation's window; outside of any, in one of the deployment's."""
     if conversation is not None:
-        own = own_profile(runtime, conversation)
-        return recall_room(own.shares)
+        return recall_room(own_profile(runtime, conversation).shares)
     budget = budget_of(runtime.defaults, None, None, None)
     return recall_room(profile(runtime.defaults.policy, budget, Fixed(0, 0), charge_of(runtime, None)).shares)
 

@@ -43,8 +43,7 @@ class CallersList:
 
     def drafts(self, first: int) -> list[Draft]:
         unread = len(self.sent) - len(self.new)
-        again = _read_again(self.sent[first:unread])
-        return [*again, *self.new[max(0, first - unread) :]]
+        return [*_read_again(self.sent[first:unread]), *self.new[max(0, first - unread) :]]
 
 
 def read_list(messages: Any, system: str | None, limits: Limits, known: KnownMessages) -> CallersList:

@@ -19,7 +19,7 @@ from app.core.conversation import Conversation
 from app.core.dialects.proxy import edited, is_reworded, leaves_out, meet, stored_ids
 from app.core.history.author import author_of
 from app.core.history.preparation import Arrival
-from app.core.history.sync import LOOK_BACK, begins_with, chains, digest, is_edited, match, pieces
+from app.core.history.sync import LOOK_BACK, Match, begins_with, chains, digest, is_edited, match, pieces
 from app.core.model import PEOPLE
 from app.postgres.transactions import ReadTx
 from app.runtime import Runtime
@@ -46,18 +46,6 @@ PROBES = 32
 
 
 @dataclass(frozen=True, slots=True)
-class ListMatch:
-    """The match between a caller's list and what is stored."""
-
-    matched: int
-    """The number of the list's leading messages that are not new."""
-    ahead: int = 0
-    """Stored messages that come after the list's last."""
-    passed_over: tuple[int, ...] = ()
-    """Messages of a fork that precede stored ones, so that they cannot be added."""
-
-
-@dataclass(frozen=True, slots=True)
 class AskedBefore:
     """The end of a question that is already stored."""
 
@@ -77,7 +65,7 @@ class Arrivals:
     reported_usage: ReportedUsage | None = None
     learned: Lesson | None = None
     """What the report teaches."""
-    list_match: ListMatch | None = None
+    list_match: Match | None = None
     """None: the request is no list."""
     asked_before: AskedBefore | None = None
     has_earlier: bool = False
@@ -166,7 +154,7 @@ def _from(listed: CallersList, new_from: int, ahead: int = 0, passed_over: Seque
             extra={"matched": first, "messages_max": listed.new_max},
         )
     arrivals = [Arrival(draft) for draft in listed.drafts(first)]
-    return Arrivals(arrivals, listed.system, list_match=ListMatch(first, ahead, tuple(passed_over)))
+    return Arrivals(arrivals, listed.system, list_match=Match(first, ahead, tuple(passed_over)))
 
 
 async def _system(tx: ReadTx, known: Conversation, request: SyncedList | ProxyQuestion) -> str | None:
@@ -200,19 +188,19 @@ async def _of_list(tx: ReadTx, known: Conversation, request: SyncedList) -> Arri
     if digests and stored:
         newest = [told.digest for told in await messages.newest_told(tx, known.id, through, LOOK_BACK)]
     tail, told_by = pieces(newest)
-    matched = match(digests, tail, stored=stored, joins_forks=request.on_fork == "append")
+    found = match(digests, tail, stored=stored, joins_forks=request.on_fork == "append")
     index, seq = listed.lead + same, through + 1
-    if matched is None and same and request.on_fork == "branch" and is_edited(digests, tail, stored=stored):
+    if found is None and same and request.on_fork == "branch" and is_edited(digests, tail, stored=stored):
         raise BranchingError(known, through, listed.chains, same)
-    if matched is None:
+    if found is None:
         raise errors.Fork(
             f"The list contradicts what is stored from its message {index} on. Nothing was stored.",
             errors=[{"loc": ["body", "messages", index], "msg": f"differs from what is stored as message {seq}"}],
             extra={"index": index, "seq": seq},
         )
-    passed_over = list(dict.fromkeys(index + owners[i] for i in matched.passed_over))
-    ahead = len(set(told_by[len(tail) - matched.ahead :])) if digests and matched.ahead else matched.ahead
-    new_from = same + _owner(owners, matched.new_from)
+    passed_over = list(dict.fromkeys(index + owners[i] for i in found.passed_over))
+    ahead = len(set(told_by[len(tail) - found.ahead :])) if digests and found.ahead else found.ahead
+    new_from = same + _owner(owners, found.matched)
     return replace(_from(listed, new_from, ahead, passed_over), reported_usage=request.reported_usage)
 
 

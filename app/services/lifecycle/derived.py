@@ -52,8 +52,7 @@ async def _page(runtime: Runtime, tx: Tx, known: Conversation, line: PageLine) -
     seqs = [int(seq) for seq in line.lines if seq.isascii() and seq.isdecimal() and len(seq) < 10]
     title = flat(line.title) if line.title is not None else None
     lines = [flat(line.lines[str(seq)]) for seq in seqs]
-    texts = [title or "", *lines]
-    tokens = await runtime.tokens.count_many(texts)
+    tokens = await runtime.tokens.count_many([title or "", *lines])
     new = NewPageIndex(
         line.page, line.source, line.model, title, tokens[0] if title else 0,
         list(dict.fromkeys(map(flat, line.topics))), seqs, lines, tokens[1 : 1 + len(lines)], line.error,

@@ -236,8 +236,7 @@ async def erase_shared(tx: ErasingTx, conversation: Conversation, seqs: Sequence
     for name in dict.fromkeys(map(line.keeper, seqs)):
         keeper = conversation if name == line else await conversations.lock(tx, name)
         assert keeper is not None, "what it shares is not erased while a branch is there"
-        one = await _erase(tx, keeper, [seq for seq in seqs if line.keeper(seq) == name])
-        done.add(one)
+        done.add(await _erase(tx, keeper, [seq for seq in seqs if line.keeper(seq) == name]))
     await limits.recount(tx, conversation.user_id)
     await outbox.tell(tx, erased_event("messages", conversation.id, first_seq=min(seqs), last_seq=max(seqs)))
     return done

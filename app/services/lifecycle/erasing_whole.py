@@ -108,8 +108,7 @@ async def erase_user(runtime: Runtime, tenant: UUID, user_id: str) -> Erasure:
 
 async def erase_space(runtime: Runtime, tenant: UUID, space_id: str) -> Erasure:
     """Erase everything of a space in the same way, at last the space, its memberships and the keys bound to it."""
-    scope = Scope("space", space_id)
-    done = await _erase_scope(runtime, tenant, scope)
+    done = await _erase_scope(runtime, tenant, Scope("space", space_id))
     async with runtime.database.begin(tenant) as tx:
         members, _ = await spaces.count(tx, space_id)
         await spaces.forget_readers(tx, space_id)
@@ -161,8 +160,7 @@ async def _erase_archives(runtime: Runtime, tenant: UUID, scope: Scope) -> Erasu
         await archives.lock_contents(tx, ids)
         for archive in ids:
             one.counts.update(archives=1, **await archives.delete(tx, archive, scope))
-        redaction = Redaction(erased=erasing.names(ids))
-        await erasing.redact(tx, scope.owner, redaction, (), one)
+        await erasing.redact(tx, scope.owner, Redaction(erased=erasing.names(ids)), (), one)
     return one
 
 

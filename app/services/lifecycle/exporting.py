@@ -209,8 +209,7 @@ async def _archived(of: Export, archive_ids: Sequence[UUID]) -> tuple[dict[UUID,
     if not archive_ids:
         return {}, ()
     async with of.snapshot() as tx:
-        texts = await messages.archived_texts(tx, archive_ids)
-        return texts, await archives.known(tx, archive_ids)
+        return await messages.archived_texts(tx, archive_ids), await archives.known(tx, archive_ids)
 
 
 def _message_line(

@@ -252,8 +252,7 @@ async def _branch(tx: Tx, line: ConversationLine, new: NewConversation) -> bool:
 async def _message(job: _Import, number: int, line: MessageLine) -> None:
     into = _in(job, line.conversation_id)
     limits = job.runtime.defaults.limits
-    loc = ("line", number, "message")
-    [draft] = read([line.message], limits, loc)
+    [draft] = read([line.message], limits, ("line", number, "message"))
     if await _is_there(job, number, line, draft, into):
         job.matched["messages"] += 1
         return

@@ -135,7 +135,6 @@ async def _prune_one(runtime: Runtime, tx: Tx, known: Conversation, row: PrunedM
 
 async def _bounds(runtime: Runtime, tx: Tx, known: Conversation) -> tuple[int, int, int]:
     """Return the message that the window's zones begin with, the last one that is summarised, and the pinned one."""
-    policy = runtime.policy(known)
-    summarised = runtime.chat is not None and policy.summary_enabled
+    summarised = runtime.chat is not None and runtime.policy(known).summary_enabled
     cut = await cuts.newest(runtime, tx, known)
     return cut.condensed_from, known.summary_through if summarised else INTEGER_MAX, cut.pinned

@@ -66,8 +66,7 @@ async def change(
 
 
 async def _locked(tx: Tx, memory: UUID, bound_to: str | None, *, sensitive: bool) -> StoredMemory:
-    owner = errors.existing(await remembered.owner(tx, memory), "memory")
-    await locks.lock_owner(tx, owner)
+    await locks.lock_owner(tx, errors.existing(await remembered.owner(tx, memory), "memory"))
     row = await kept.one(tx, memory)
     if row is None or (row.sensitive and not sensitive):
         raise unknown()

@@ -174,8 +174,7 @@ async def _ask(run: _AgentRun) -> Handoff | None:
 
 
 async def _opening(run: _AgentRun) -> list[dict[str, Any]]:
-    latest = await _latest(run.asking, run.task.messages)
-    lines = [said.line for said in latest]
+    lines = [said.line for said in await _latest(run.asking, run.task.messages)]
     keys = ", ".join(run.task.best(KEYS_MAX))
     parts = [memories_text(wording.LATEST_MESSAGES.say(run.language), lines)] if lines else []
     heading = wording.TO_FIND.say(run.language)

@@ -88,10 +88,8 @@ class Asker:
 
     def is_alone(self) -> bool:
         """Return whether the conversation's policy keeps other conversations from it."""
-        if self.conversation is None:
-            return False
-        policy = self.runtime.policy(self.conversation)
-        return policy.recall_scope == "conversation"
+        here = self.conversation
+        return here is not None and self.runtime.policy(here).recall_scope == "conversation"
 
     def language(self, arguments: Mapping[str, Any]) -> Language:
         """Return the conversation's language; without one, the language of the arguments."""
@@ -258,8 +256,7 @@ async def _recall_run(call: ToolRun, run: tuple[int, int]) -> Answer:
     if not found:
         no_page = wording.NO_PAGE.say(call.language, page=run[0])
         return Answer(no_page + _pages(call.asking.conversation, call.language), is_error=True)
-    room = call.room.usual
-    last, lines = run_lines(found, room, call.language)
+    last, lines = run_lines(found, call.room.usual, call.language)
     end = min(run[1], call.asking.conversation.totals.last_page) if call.asking.conversation is not None else last
     if last < end:
         lines.append(wording.RUN_CUT.say(call.language, first=last + 1, last=end))
