@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import sha256
@@ -237,32 +237,33 @@ async def begin(tx: Tx, new: NewRow) -> bool:
 
 # --- Texts ---------------------------------------------------------------------------------------------
 
-KEEP_OWN = "INSERT INTO own_texts (tenant_id, digest, body) VALUES ($1, $2, $3) ON CONFLICT DO NOTHING"
+COLUMNS = ("digests", "salts", "parts", "throughs", "bodies", "sources")
+KEEP_OWN = """
+INSERT INTO own_texts (tenant_id, digest, body) SELECT $1, * FROM unnest($2::bytea[], $3::bytea[])
+ON CONFLICT DO NOTHING
+"""
 
 
-@dataclass(frozen=True, slots=True)
-class Past:
-    """A conversation as it was when something of it was served."""
+async def keep(tx: Tx, conversation_id: str, uid: UUID, then: tuple[int, int], texts: Mapping[str, KeptText]) -> None:
+    """Keep texts by digest, in a transaction that shares the owner and holds the conversation.
 
-    conversation_id: str
-    uid: UUID
-    erasures: int
-    withdrawn: int
-
-
-async def keep(tx: Tx, past: Past, digest: str, kept: KeptText) -> None:
-    """Keep a text, in a transaction that shares the owner and holds the conversation."""
-    body = await run_in_thread_if_large(len(kept.text), pack, kept.text)
-    await tx.execute(
-        KEEP, conversation=past.conversation_id, uid=past.uid, erasures=past.erasures, digest=bytes.fromhex(digest),
-        salt=kept.salt, part=kept.part, through=kept.through, body=body, sources=list(kept.sources),
-        withdrawn=past.withdrawn,
-    )  # fmt: skip
-
-
-async def keep_own(tx: Tx, digest: str, text: str) -> None:
-    """Keep words of Quire's own."""
-    await tx.execute(KEEP_OWN, bytes.fromhex(digest), pack(text))
+    ``then``: the erasures and withdrawals there had been when they were served.
+    """
+    size = sum(len(kept.text) for kept in texts.values())
+    packed = await run_in_thread_if_large(size, lambda: [pack(kept.text) for kept in texts.values()])
+    own, theirs = list[tuple[object, ...]](), list[tuple[object, ...]]()
+    for (digest, kept), body in zip(texts.items(), packed, strict=True):
+        if kept.part == "own":
+            own.append((bytes.fromhex(digest), body))
+        else:
+            sources = "{" + ",".join(map(str, kept.sources)) + "}"
+            theirs.append((bytes.fromhex(digest), kept.salt, kept.part, kept.through, body, sources))
+    if own:
+        await tx.execute(KEEP_OWN, *zip(*own, strict=True))
+    if theirs:
+        columns = dict(zip(COLUMNS, zip(*theirs, strict=True), strict=True))
+        place = {"conversation": conversation_id, "uid": uid, "erasures": then[0], "withdrawn": then[1]}
+        await tx.execute(KEEP, **place, **columns)
 
 
 # Texts of windows; without those that quote sensitive memories unless these are asked for too ($4).

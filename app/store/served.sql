@@ -22,17 +22,20 @@ SELECT :tenant, c.id, :first, :body FROM conversations c
 ON CONFLICT DO NOTHING RETURNING conversation_id;
 
 -- name: keep
--- Keeps a text, unless something was erased since it was served: of the conversation, of what it keeps in mind, or of
--- what the text quotes.
+-- Keeps texts, each unless something was erased since it was served: of the conversation, of what it keeps in mind, or
+-- of what the text quotes.
 INSERT INTO served_texts (tenant_id, conversation_id, digest, salt, part, through, body, sources)
-SELECT :tenant, c.id, :digest, :salt, :part, :through, :body, :sources::uuid[] FROM conversations c
+SELECT :tenant, c.id, t.digest, t.salt, t.part, t.through, t.body, t.sources::uuid[]
+  FROM conversations c,
+       unnest(:digests::bytea[], :salts::bytea[], :parts::text[], :throughs::int[], :bodies::bytea[], :sources::text[])
+         AS t (digest, salt, part, through, body, sources)
  WHERE c.tenant_id = :tenant AND c.id = :conversation AND c.uid = :uid
    AND c.erasures = :erasures
-   AND (:part <> 'head' OR :withdrawn = coalesce((SELECT sum(d.count) FROM withdrawals d
-                                                  WHERE d.tenant_id = :tenant AND d.owner = ANY (c.scopes)), 0)::bigint)
-   AND (:part <> 'tail' OR cardinality(:sources::uuid[]) =
-        (SELECT count(*) FROM memories m WHERE m.tenant_id = :tenant AND m.id = ANY (:sources::uuid[]))
-        + (SELECT count(*) FROM archives a WHERE a.tenant_id = :tenant AND a.id = ANY (:sources::uuid[])))
+   AND (t.part <> 'head' OR :withdrawn = coalesce((SELECT sum(d.count) FROM withdrawals d
+                                                    WHERE d.tenant_id = :tenant AND d.owner = ANY (c.scopes)), 0)::bigint)
+   AND (t.part <> 'tail' OR cardinality(t.sources::uuid[]) =
+        (SELECT count(*) FROM memories m WHERE m.tenant_id = :tenant AND m.id = ANY (t.sources::uuid[]))
+        + (SELECT count(*) FROM archives a WHERE a.tenant_id = :tenant AND a.id = ANY (t.sources::uuid[])))
 ON CONFLICT DO NOTHING;
 
 -- name: forget_quoted

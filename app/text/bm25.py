@@ -81,7 +81,9 @@ STOP_PAIRS = words_of("stop_pairs.txt")
 
 
 def terms(text: str) -> Iterator[str]:
-    return chain.from_iterable(map(terms_of_run, runs(text)))
+    """Yield the terms of a text as they are looked at: its first ones mostly tell whether it has another's."""
+    text, run = _readable(text)
+    return chain.from_iterable(map(terms_of_run, chain((found[0] for found in run.finditer(text)), _numbers(text))))
 
 
 def terms_of_run(run: str) -> Iterable[str]:
@@ -90,20 +92,24 @@ def terms_of_run(run: str) -> Iterable[str]:
 
 def runs(text: str) -> list[str]:
     """Return the words of a text and its runs of Chinese, Japanese or Korean; they are made of terms."""
+    text, run = _readable(text)
+    return [*run.findall(text), *_numbers(text)]
+
+
+def _readable(text: str) -> tuple[str, re.Pattern[str]]:
+    """Return a text in the form in which it is read, and what finds its runs."""
     text = unescaped(text)
     if text.isascii():
-        return [*_ASCII_RUN.findall(text), *_numbers(text)]
-    text = straight(unicodedata.normalize("NFKC", text))
-    return [*_RUN.findall(text), *_numbers(text)]
+        return text, _ASCII_RUN
+    return straight(unicodedata.normalize("NFKC", text)), _RUN
 
 
-def _numbers(text: str) -> list[str]:
-    """Return numbers with separators or a currency's code as they are without: "1234.50" of "USD1,234.50"."""
-    found = []
+def _numbers(text: str) -> Iterator[str]:
+    """Yield numbers with separators or a currency's code as they are without: "1234.50" of "USD1,234.50"."""
     for number in _NUMBER.finditer(text) if _HAS_NUMBER.search(text) else ():
         whole = re.sub(r"\D", "", number["whole"])
-        found.append(f"{whole}.{number['part']}" if number["part"] else whole)
-    return [*found, *(_CODED.findall(text) if found or _HAS_CODE.search(text) else ())]
+        yield f"{whole}.{number['part']}" if number["part"] else whole
+    yield from _CODED.findall(text) if _HAS_CODE.search(text) else ()
 
 
 def _is_word(run: str) -> bool:

@@ -6,7 +6,7 @@ Every function is pure and total, like those of ``language``.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable
 from pathlib import Path
 
 from app.core.canonical import remembered
@@ -104,14 +104,16 @@ def _is_surely_subject(word: str) -> bool:
     return word.isascii() and word.isalpha() and word not in _OF_PHRASES and word not in _NO_SUBJECT
 
 
-def telling_more(texts: Sequence[str], said: str, *, only_questions: bool = False) -> list[int]:
-    """Return the indexes of the texts that tell something, and have a word more than what was just said.
-
-    ``only_questions``: questions need a word more, other texts nothing.
-    """
+def repeating(texts: Iterable[str], said: str) -> set[str]:
+    """Return the texts that have no word more than what was just said."""
     terms = set(bm25.terms(said[: bm25.QUERY_CHARACTERS]))
-    bare = [_LABELS.sub("", text) for text in texts]
-    more = [not terms.issuperset(bm25.terms(text)) for text in bare]
-    if only_questions:
-        return [place for place, text in enumerate(bare) if more[place] or not asks(text)]
-    return [place for place, text in enumerate(bare) if more[place] and has_subject(text) and bm25.tells(text)]
+    return {text for text in texts if terms.issuperset(bm25.terms(bare(text)))}
+
+
+def bare(text: str) -> str:
+    return _LABELS.sub("", text)
+
+
+def tells(text: str) -> bool:
+    """Return whether a text tells something, and does not only ask."""
+    return has_subject(text) and bm25.tells(text)

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from app.text.bm25 import ASKING, document
-from app.text.queries import has_subject, subject_of, telling_more
+from app.text.queries import bare, has_subject, repeating, subject_of, tells
 
 NOTHING = """
 thanks|Thank you so much, that was really helpful!|ok|Sounds good, go ahead.
@@ -56,9 +56,9 @@ def test_every_text_is_taken(text: str) -> None:
 def test_the_question_asked_again_answers_nothing() -> None:
     query = "Which tea do I prefer?"
     texts = ["which tea do I prefer?", "Which tea do I prefer ?", "I prefer tea.", "My favourite tea is longjing."]
-    assert telling_more(texts, query, only_questions=True) == [2, 3]
+    assert repeating(texts, query) == {*texts[:3]}  # a statement is shown all the same
     chinese = ["我更喜欢哪种茶?", "我最喜欢的茶是龙井。"]
-    assert telling_more(chinese, "我更喜欢哪种茶", only_questions=True) == [1]
+    assert repeating(chinese, "我更喜欢哪种茶") == {chinese[0]}
 
 
 @pytest.mark.parametrize(("said", "texts"), [
@@ -66,14 +66,14 @@ def test_the_question_asked_again_answers_nothing() -> None:
     ("总结一下这份文件", ["[file]\n总结一下这份文件", "好的", "总结一下这份文件。", "这份文件是五月的合同"]),
 ])  # fmt: skip
 def test_what_repeats_what_was_just_said_tells_no_more(said: str, texts: list[str]) -> None:
-    assert telling_more(texts, said) == [3]
+    repeats = repeating(texts, said)
+    assert [text for text in texts if text not in repeats and tells(bare(text))] == [texts[3]]
 
 
-@given(st.lists(st.text(max_size=30), max_size=8), st.text(max_size=30), st.booleans())
-def test_texts_are_shown_once(texts: list[str], query: str, only_questions: bool) -> None:
-    kept = telling_more(texts, query, only_questions=only_questions)
-    assert len(set(kept)) == len(kept)
-    assert telling_more([texts[place] for place in kept], query, only_questions=only_questions) == [*range(len(kept))]
+@given(st.text(max_size=30), st.text(max_size=30))
+def test_a_text_and_its_beginning_repeat_it(said: str, more: str) -> None:
+    assert repeating([said], said) == {said}
+    assert repeating([said], f"{said}\n{more}") == {said}
 
 
 @pytest.mark.parametrize(

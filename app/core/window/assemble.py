@@ -101,6 +101,11 @@ class Body(NamedTuple):
     can_settle: bool = True
     """Whether no later message changes anything of it, but for its last group, which can grow."""
 
+    @property
+    def fresh(self) -> tuple[int, ...]:
+        """Return the tokens that results have for their page only."""
+        return tuple(size for one in self.placed[self.known :] for size in one.fresh)
+
     def extended(
         self, items: Sequence[Item], units: Sequence[WindowUnit], cut: Cut, last_page: int = 0,
         *, held_back: Sequence[Item] = (), forms: Sequence[FreshForm] = (),
@@ -189,7 +194,7 @@ def assemble(
     room = usable(target.budget, target.token_percent) - target.fixed.tokens
     recalled, head = _recalled(anchored, cut, totals.last_page), cut.head
     first_role = body.units[0].items[0].role if body.units else "user"
-    fresh = tuple(size for one in body.placed[body.known :] for size in one.fresh)
+    fresh = body.fresh
     taken = _before(cut, recalled, first_role) + body.sums.condensed + body.sums.recent + sum(fresh)
     fits = taken <= target.shares.body and not _is_over_pages(cut, body.units, target.policy, totals)
     if (not fits or room < 0) and (least := needed(target, body.asked.items if body.asked else ())) > target.budget:

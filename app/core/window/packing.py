@@ -68,14 +68,15 @@ def pack(found: Sequence[FoundPassage], room: int, count: Count, language: Langu
     shown: list[TailItem] = []
     count = cache(count)
     once = _once(found, count, language)
-    again = max((count(f"{one.day} {titled(speaker(one.role, one.name))}: ") for one in found), default=0)
     left = [(one, count(one.line) + 1) for one in found]
     while more := _fitting(left, taken, room - once - sum(item.tokens for item in shown), count, language):
         taken += more
         done = set(map(id, more))
-        left = [(one, own + again) for one, own in left if id(one) not in done]
         shown = _shown(taken, count, language)
-        again = 0
+        left = [(one, own) for one, own in left if id(one) not in done]
+        if left and len(taken) == len(more):  # of the second round on, each brings its own day and speaker again
+            again = max(count(f"{one.day} {titled(speaker(one.role, one.name))}: ") for one in found)
+            left = [(one, own + again) for one, own in left]
     return shown
 
 

@@ -227,8 +227,10 @@ def _assembled(
     kept: KeptWindow | None,
 ) -> KeptWindow:  # fmt: skip
     totals = parts.conversation.totals
-    known = settled(parts.settled, parts.body, parts.items, cut, totals.last_page, anchored)
-    body = lay_out(known, parts.items, cut, totals.last_page, anchored)
+    known, body = parts.settled, parts.body
+    if len(body.items) != len(parts.items) or body.fresh:  # else nothing came but what is recalled
+        known = settled(known, body, parts.items, cut, totals.last_page, anchored)
+        body = lay_out(known, parts.items, cut, totals.last_page, anchored)
     target = of_cut(target, cut, body.mix, anchored)
     window = assemble(cut, body, target, totals, anchored=anchored)
     printed, beside = (kept.printed, kept.beside) if kept is not None else ((), None)

@@ -39,7 +39,7 @@ from app.services.conversations.call import ContextRequest
 from app.services.conversations.tail import Gathered
 from app.store import conversations
 from app.store import served as stored
-from app.store.served import Past, Row
+from app.store.served import Row
 from quire_verify.issuer import Tree
 
 WRITE_SECONDS = 1.0
@@ -246,7 +246,7 @@ async def _change(runtime: Runtime, tenant: UUID, runs: Mapping[str, ServedRun])
     else:
         async with runtime.database.begin(tenant, sharing=owners) as tx:
             for writing, _ in steps.values():
-                await _keep_texts(tx, writing)
+                await stored.keep(tx, writing.run.conversation_id, writing.run.uid, writing.changes, writing.texts)
             done = await stored.change(tx, rows, sizes)
     for name in done:
         writing, row = steps[name]
@@ -300,16 +300,5 @@ async def _add(tx: Tx, writing: Writing, last: Row | None, row: Row) -> bool:
         await stored.change(tx, [new], [len(last.body)])
     elif not await stored.begin(tx, new):
         return False
-    await _keep_texts(tx, writing)
+    await stored.keep(tx, writing.run.conversation_id, writing.run.uid, writing.changes, writing.texts)
     return True
-
-
-async def _keep_texts(tx: Tx, writing: Writing) -> None:
-    """Keep texts, in a transaction that shares the owner."""
-    run = writing.run
-    past = Past(run.conversation_id, run.uid, *writing.changes)
-    for digest, text in writing.texts.items():
-        if text.part == "own":
-            await stored.keep_own(tx, digest, text.text)
-        else:
-            await stored.keep(tx, past, digest, text)

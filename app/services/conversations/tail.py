@@ -239,7 +239,7 @@ async def _evidence(
         return Evidence()  # whatever the texts say, none of them would come
     told = await searching.judged(tx, query, results.hits, sensitive=request.sensitive)
     # what only repeats the query, as an earlier conversation or a retry does, is no evidence that anything answers
-    hits = await searching.once([hit for hit in told if hit.status == "held"], query, tells_more=True)
+    hits = await searching.once([hit for hit in told if hit.status == "held"], query, is_said=True)
     return evidence(hits, query.asks, is_said=is_said)
 
 
@@ -258,20 +258,14 @@ async def _speaker(
     if (name := call.request.speaker) is None:
         return [], []
     async with call.runtime.database.snapshot(call.tenant) as tx:
-        lines = await _kept(tx, conversation, name, call.request.bound_to)
-    if lines is None:
-        return [], [WindowWarning("speaker_not_shown", "the name stands for no member whose memories you can see")]
+        space = conversation.space_id
+        user = await spaces.participant(tx, space, name) if space is not None else None
+        if user is None or call.request.bound_to not in (None, user):
+            return [], [WindowWarning("speaker_not_shown", "the name stands for no member whose memories you can see")]
+        lines = await kept.of_speaker(tx, conversation.id, scope_of(user, None).owner)
     item, left_out = for_speaker(name, lines, conversation.language or "en", room, count)
     warnings = [WindowWarning("notes_left_out", f"there is no room for {left_out} memories of the speaker")]
     return [item] if item else [], warnings if left_out else []
-
-
-async def _kept(tx: ReadTx, conversation: Conversation, speaker: str, bound_to: str | None) -> list[KeptLine] | None:
-    space = conversation.space_id
-    user = await spaces.participant(tx, space, speaker) if space is not None else None
-    if user is None or bound_to not in (None, user):
-        return None
-    return await kept.of_speaker(tx, conversation.id, scope_of(user, None).owner)
 
 
 async def _pages(
@@ -282,7 +276,9 @@ async def _pages(
     pages: dict[int, Sequence[HistoryMessage]] = {}
     if numbers:
         async with call.runtime.database.snapshot(call.tenant) as tx:
-            pages = await _messages(tx, conversation, numbers)
+            if not await conversations.is_still(tx, conversation):
+                raise conversations.unknown()
+            pages = {number: await messages.page_messages(tx, conversation.id, number) for number in numbers}
     items: dict[int, TailItem] = {}
     missing: list[WindowWarning] = []
     for number, rows in pages.items():
@@ -292,14 +288,6 @@ async def _pages(
         else:
             items[number] = TailItem(text, await run_in_thread_if_large(len(text), count, text))
     return items, missing
-
-
-async def _messages(
-    tx: ReadTx, conversation: Conversation, pages: Sequence[int]
-) -> dict[int, Sequence[HistoryMessage]]:
-    if not await conversations.is_still(tx, conversation):
-        raise conversations.unknown()
-    return {number: await messages.page_messages(tx, conversation.id, number) for number in pages}
 
 
 async def _archives(

@@ -15,7 +15,8 @@ from app.core.times import local
 from app.core.window.kept import StoredMemory
 from app.store.memory.memories import Hit
 from app.store.memory.remembered import ReplacedValue
-from app.text.queries import has_subject, telling_more
+from app.text.queries import bare, has_subject, repeating, tells
+from app.text.questions import asks
 from app.text.statements import stated
 
 EMPTY_SCORE = score_of(0.01)
@@ -91,25 +92,22 @@ class SearchHit(NamedTuple):
         return None if is_here(here, self.hit.conversation_id) else self.hit.conversation_id
 
 
-def spoken(found: Sequence[SearchHit], *, by_words: bool) -> list[SearchHit]:
-    """Return results without calls and placeholders, which mean nothing; ``by_words``: words can still find them."""
-    return [one for one in found if one.is_spoken or (by_words and one.hit.coverage > 0)]
-
-
-def worth_showing(found: Sequence[SearchHit], query: str, tells_more: bool = False) -> list[SearchHit]:
+def worth_showing(found: Sequence[SearchHit], query: str, is_said: bool = False) -> list[SearchHit]:
     """Return results that say different things, best first. Each scores by itself, whatever else was found.
 
-    ``tells_more``: none that only repeats the query, as an earlier conversation or a retry does.
+    No question that only repeats the query is among them. ``is_said``: nothing that does, nor what tells nothing.
     """
-    found = [found[place] for place in telling_more([one.text for one in found], query, only_questions=True)]
+    repeats = repeating((one.text for one in found), query)
     same: dict[Hashable, list[SearchHit]] = {}
     for one in found:
-        same.setdefault((one.role, one.name, stated(one.text)), []).append(one)
+        if one.text not in repeats or not asks(bare(one.text)):
+            same.setdefault((one.role, one.name, stated(one.text)), []).append(one)
     once = [hits[0] if len(hits) == 1 else _newest(hits) for hits in same.values()]
+    if is_said:
+        once = [one for one in once if one.text not in repeats and tells(bare(one.text))]
     is_worth = [one.score <= EMPTY_SCORE or has_subject(one.text) for one in once]
     weighed = [one if worth else one._replace(score=EMPTY_SCORE) for one, worth in zip(once, is_worth, strict=True)]
-    ordered = sorted(weighed, key=lambda one: -one.score)
-    return [ordered[place] for place in telling_more([one.text for one in ordered], query)] if tells_more else ordered
+    return sorted(weighed, key=lambda one: -one.score)
 
 
 def _newest(hits: Sequence[SearchHit]) -> SearchHit:

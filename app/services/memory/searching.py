@@ -37,7 +37,7 @@ from app.postgres.transactions import ReadTx
 from app.providers import Embedder, ProviderError, Vector
 from app.runtime import Runtime
 from app.services.memory import past, reranking, views
-from app.services.memory.hits import SearchHit, spoken, worth_showing
+from app.services.memory.hits import SearchHit, worth_showing
 from app.services.memory.listing import standing
 from app.services.memory.previewing import PREVIEW_CHARACTERS, preview
 from app.services.memory.recalling import seen
@@ -368,9 +368,12 @@ async def judged(tx: ReadTx, query: Query, hits: Sequence[Hit], *, sensitive: bo
     """Return results with their texts, best first, each with a mark if it hardly answers: searches and windows judge
     alike. An assistant's replies score less unless they are asked for. What was taken back is left out.
     """
-    texts = await with_texts(tx, hits, sensitive=sensitive)
-    found = [hit for hit in texts if hit.status not in ("refused", "withdrawn", "retracted")]
-    told = spoken(found, by_words=query.mode != "semantic")
+    by_words = query.mode != "semantic"  # they can find calls and placeholders, which mean nothing
+    told = [
+        hit for hit in await with_texts(tx, hits, sensitive=sensitive)
+        if hit.status not in ("refused", "withdrawn", "retracted")
+        and (hit.is_spoken or (by_words and hit.hit.coverage > 0))
+    ]  # fmt: skip
     has = has_subject(query.text)
     less = 0.0 if query.of_replies else relevance.ASSISTANTS_LESS
     weighed = [
@@ -383,10 +386,10 @@ async def judged(tx: ReadTx, query: Query, hits: Sequence[Hit], *, sensitive: bo
     return sorted(weighed, key=lambda hit: -hit.score)
 
 
-async def once(hits: Sequence[SearchHit], query: Query, *, tells_more: bool = False) -> list[SearchHit]:
+async def once(hits: Sequence[SearchHit], query: Query, *, is_said: bool = False) -> list[SearchHit]:
     """Return of results that say the same one, and none that only asks the query again: see ``worth_showing``."""
     size = sum(min(len(hit.text), STATEMENT_CHARACTERS) for hit in hits)  # of a longer one hardly as much is looked at
-    return await run_in_thread_if_large(size, worth_showing, hits, query.text, tells_more)
+    return await run_in_thread_if_large(size, worth_showing, hits, query.text, is_said)
 
 
 def answer(result_set: Found, query: str) -> dict[str, Any]:
@@ -473,16 +476,17 @@ def _told(
             passage_at = slice(hit.start, hit.start + hit.length)
             text = own[whole.id] if whole is not None else said_all[passage_at]
             line = row.line if text == said_all else ""
-            is_spoken = whole is not None or row.kind not in ("call", "result") or bool(spoken_all[passage_at].strip())
+            is_spoken = whole is not None or spoken_all is None or bool(spoken_all[passage_at].strip())
             results.append(
                 SearchHit(hit, hit.score, row.role, text, row.id, None, line, row.body, name, is_spoken, offset)
             )
     return results
 
 
-def _sent(row: HistoryMessage) -> tuple[str | None, str, str]:
-    """Return a message's speaker, its text, and that without calls and placeholders."""
-    return speaker_of(messages_ := seen(row)), plain_text(messages_), spoken_text(messages_)
+def _sent(row: HistoryMessage) -> tuple[str | None, str, str | None]:
+    """Return a message's speaker, its text, and that without calls and placeholders where it can have some."""
+    sent, can_call = seen(row), row.kind in ("call", "result")
+    return speaker_of(sent), plain_text(sent), spoken_text(sent) if can_call else None
 
 
 DETAIL_BYTES = 100_000

@@ -20,8 +20,7 @@ from app.store.memory.search_statement import STATEMENTS
 from app.text import bm25
 
 
-@dataclass(frozen=True, slots=True)
-class Hit:
+class Hit(NamedTuple):
     """A passage that matched; ``score`` is that of core.search.relevance, with the neighbours' part."""
 
     id: UUID
@@ -193,7 +192,7 @@ async def search(
         return found[0]
     hits = in_turns([one.hits for one in found], lambda hit: hit.id)[:limit]
     lowest = accumulate((hit.score for hit in hits), min)
-    told = [replace(hit, score=score) for hit, score in zip(hits, lowest, strict=True)]
+    told = [hit._replace(score=score) for hit, score in zip(hits, lowest, strict=True)]
     return Hits(told, max(one.total for one in found))
 
 
