@@ -22,6 +22,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import chain
+from operator import itemgetter
 
 from app.text.chinese_scripts import simplified
 from app.text.language import straight
@@ -83,7 +84,7 @@ STOP_PAIRS = words_of("stop_pairs.txt")
 def terms(text: str) -> Iterator[str]:
     """Yield the terms of a text as they are looked at: its first ones mostly tell whether it has another's."""
     text, run = _readable(text)
-    return chain.from_iterable(map(terms_of_run, chain((found[0] for found in run.finditer(text)), _numbers(text))))
+    return chain.from_iterable(map(terms_of_run, chain(map(itemgetter(0), run.finditer(text)), _numbers(text))))
 
 
 def terms_of_run(run: str) -> Iterable[str]:

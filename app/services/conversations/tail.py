@@ -22,7 +22,7 @@ from app.core.scope import scope_of
 from app.core.search.evidence import Evidence, evidence
 from app.core.search.relevance import answers
 from app.core.window.head import for_speaker
-from app.core.window.kept import KeptLine, tokens_max
+from app.core.window.kept import tokens_max
 from app.core.window.packing import PASSAGE_TOKENS_MIN, Count, FoundPassage, pack
 from app.core.window.quote import archive_text
 from app.postgres.transactions import ReadTx
