@@ -93,10 +93,9 @@ class IdempotencyKey:
             said = "This Idempotency-Key was used with a different request."
             raise errors.IdempotencyMismatch.at(loc, "was used with a different request", said)
         if response == GONE:
-            said = "This request was done, and what it stored has been erased since. To store it again, send it with"
-            raise errors.ErasedSince.at(
-                loc, "is that of a request whose data was erased", f"{said} another Idempotency-Key."
-            )
+            said = "This request was done, and what it stored has been erased since."
+            said += " To store it again, send it with another Idempotency-Key."
+            raise errors.ErasedSince.at(loc, "is that of a request whose data was erased", said)
         return response
 
 
