@@ -1,7 +1,4 @@
-"""Run long work off the event loop: one step of the loop blocks every other request.
-
-tests/load holds every step under 50 ms of CPU time, for any request.
-"""
+"""Run long work off the event loop: tests/load holds each of its steps under 50 ms of CPU time."""
 
 from __future__ import annotations
 

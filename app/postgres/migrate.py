@@ -1,7 +1,4 @@
-"""Bring the schema to the newest migration.
-
-Alembic is imported only to run or list migrations: a process whose schema is up to date does without it.
-"""
+"""Bring the schema to the newest migration. Alembic is imported only where migrations are run or listed."""
 
 from __future__ import annotations
 

@@ -66,10 +66,7 @@ def embedder_of(
     dimensions: int,
     batch: int,
 ) -> Embedder | None:
-    """Return the embedding model: an API's if one is named, else the local one if there is one.
-
-    Address and key that ``api`` lacks are the chat's.
-    """
+    """Return the embedding model: an API's if one is named, with what it lacks from the chat's, else the local one."""
     if not model:
         return local_embeddings.load()
     if model.lower() == NO_EMBEDDINGS:

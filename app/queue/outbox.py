@@ -66,7 +66,6 @@ IS_ON = "SELECT events FROM tenants WHERE tenant_id = $1"
 
 
 async def switch(tx: Tx, *, on: bool) -> None:
-    """Turn a tenant's events on or off."""
     await tx.execute(SWITCH, on)
 
 

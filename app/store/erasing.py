@@ -61,7 +61,6 @@ STILL_THERE = "SELECT id FROM archives WHERE tenant_id = $1 AND id = ANY ($2::uu
 
 
 async def still_there(tx: ReadTx, ids: Sequence[UUID]) -> set[UUID]:
-    """Return those of the given archives that still exist."""
     return {row["id"] for row in await tx.fetch(STILL_THERE, ids)}
 
 

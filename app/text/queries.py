@@ -1,7 +1,4 @@
-"""Analyse a query: whether it has a subject, which words carry it, what kind of answer it needs.
-
-Every function is pure and total, like those of ``language``.
-"""
+"""Analyse a query: whether it has a subject, which words carry it, what kind of answer it needs; pure and total."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Layout of the two charts: percent across, pixels down. The templates draw them as SVG.
-
-A table beside each chart has the same numbers.
-"""
+"""Layout of the two charts: percent across, pixels down. Templates draw them as SVG, with a table beside each."""
 
 from __future__ import annotations
 

@@ -67,10 +67,7 @@ ERASED_TOKENS_MAX = 64
 
 
 def as_sent(body: Mapping[str, Any], texts: Mapping[UUID, str], language: Language) -> dict[str, Any]:
-    """Return a stored message with its archived texts in place; an erased one is named as such.
-
-    ``texts`` are the archives' full texts by their UUID.
-    """
+    """Return a stored message with its archived ``texts``, by their UUID, in place; an erased one is named as such."""
     content = body.get("content")
     if isinstance(content, dict):
         return {**body, "content": _original(content, texts, language)}

@@ -406,7 +406,6 @@ def _months(lines: Sequence[_Run | PageEntry]) -> int:
 
 
 def _titles_weight(pages: Iterable[PageEntry]) -> int:
-    """Return what pages weigh by their titles."""
     return sum([page.title_tokens + PAGE_OVERHEAD + (RECALLED_TOKENS if page.recall_count else 0) for page in pages])
 
 

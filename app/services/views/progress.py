@@ -22,7 +22,6 @@ from app.store.spending import Spent
 
 
 async def jobs_view(runtime: Runtime, tx: ReadTx) -> dict[str, Any]:
-    """Return a tenant's work in numbers."""
     lanes = await depths.by_lane(runtime.database, [tx.tenant])
     count, more = await unindexed.count(tx)
     return {

@@ -62,7 +62,6 @@ ON CONFLICT (tenant_id) DO UPDATE SET {", ".join(f"{kind} = excluded.{kind}" for
 
 
 async def set_quota(tx: Tx, limits: Mapping[str, int | None]) -> None:
-    """Set a tenant's own limits, all of them."""
     await tx.execute(SET_QUOTA, *(limits.get(kind) for kind in KINDS))
 
 
@@ -181,5 +180,4 @@ async def forget_rates(tx: Tx, unused: timedelta) -> bool:
 
 
 def own_limits(row: Record) -> dict[str, int | None]:
-    """Return the limits in a row of ``tenants``."""
     return {kind: row[kind] for kind in KINDS}
