@@ -11,6 +11,7 @@ from app.postgres.database import Database
 from app.postgres.embedded import EmbeddedPostgres
 from app.postgres.transactions import Connection
 from app.store import locks
+from app.store.appending import array_literal
 from tests.guards.test_sharding import statements
 
 pytestmark = pytest.mark.anyio
@@ -24,6 +25,19 @@ async def test_a_transaction_belongs_to_its_tenant_and_leaves_nothing_behind(dat
     row = await database.fetch_row("SELECT current_setting('app.tenant', true)")
     assert row is not None
     assert row[0] in {None, ""}
+
+
+async def test_an_array_is_stored_as_it_is_written(database: Database) -> None:
+    texts = ["", " ", "a,b", "{}", "NULL", '"', "\\", '\\"', "'", "é, 中\n\t", "x" * 9]
+    for array in ([], *([text] for text in texts), texts):
+        row = await database.fetch_row("SELECT $1::text::text[]", array_literal(array))
+        assert row is not None
+        assert row[0] == array
+    row = await database.fetch_row(
+        "SELECT $1::text::int[], $2::text::uuid[]", array_literal((1, -2)), array_literal(OWNERS)
+    )
+    assert row is not None
+    assert (row[0], row[1]) == ([1, -2], OWNERS)
 
 
 async def test_a_block_that_ends_has_committed_and_one_that_fails_has_not(
