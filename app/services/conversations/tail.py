@@ -208,8 +208,7 @@ async def _find(tx: ReadTx, search: _Asked, free: int, window: Window) -> _Found
     loaded: list[tuple[UUID, Loaded | None]] = []
     names = search.request.load
     for uuid in names:
-        room = max(1, free // len(names) - LOAD_FRAME)
-        part = ArchivePart(query=search.query, max_tokens=room)
+        part = ArchivePart(query=search.query, max_tokens=max(1, free // len(names) - LOAD_FRAME))
         owners = search.conversation.searched
         loaded.append((uuid, await archiving.load(tx, owners, uuid, part, asked_in=search.conversation)))
     room = free if search.request.recall_max_tokens is None else min(free, search.request.recall_max_tokens)
@@ -229,18 +228,19 @@ async def _evidence(
     request, query, is_said = search.request, search.query, is_in_view is not None
     if query is None or most == 0 or not has_subject(query.text):
         return Evidence()
-    results = await searching.find(
+    hits, _ = await searching.find(
         tx, query, most, sensitive=request.sensitive,
         asked_in=search.conversation, is_said=is_said, is_alone=search.is_alone, within=request.recall_filter,
     )  # fmt: skip
-    if is_in_view is not None and not any(
-        answers(hit.score, hit.coverage, query.asks) and not is_in_view(hit) for hit in results.hits
-    ):
-        return Evidence()  # whatever the texts say, none of them would come
-    told = await searching.judged(tx, query, results.hits, sensitive=request.sensitive)
+    if is_in_view is not None:
+        answering = [at for at, hit in enumerate(hits) if answers(hit.score, hit.coverage, query.asks)]
+        if all(is_in_view(hits[at]) for at in answering):
+            return Evidence()  # whatever the texts say, none of them would come
+        hits = hits[: answering[-1] + 1]  # nor any of those after
+    told = await searching.judged(tx, query, hits, sensitive=request.sensitive)
     # what only repeats the query, as an earlier conversation or a retry does, is no evidence that anything answers
-    hits = await searching.once([hit for hit in told if hit.status == "held"], query, is_said=True)
-    return evidence(hits, query.asks, is_said=is_said)
+    held = await searching.once([hit for hit in told if hit.status == "held"], query, is_said=True)
+    return evidence(held, query.asks, is_said=is_said)
 
 
 def _degraded(query: Query | None) -> list[WindowWarning]:
