@@ -184,8 +184,7 @@ class BudgetTooSmall(Invalid):
 
     def __init__(self, minimum_budget: int) -> None:
         super().__init__(
-            f"The smallest budget that works is {minimum_budget} tokens.",
-            extra={"minimum_budget": minimum_budget},
+            f"The smallest budget that works is {minimum_budget} tokens.", extra={"minimum_budget": minimum_budget}
         )
 
 

@@ -155,11 +155,7 @@ def lanes(runtime: Runtime) -> dict[Lane, int]:
 
 
 async def run(
-    runtime: Runtime,
-    stop: asyncio.Event,
-    *,
-    handlers: Mapping[str, Handler] = HANDLERS,
-    pace: Pace | None = None,
+    runtime: Runtime, stop: asyncio.Event, *, handlers: Mapping[str, Handler] = HANDLERS, pace: Pace | None = None
 ) -> None:
     """Work until `stop` is set; jobs in progress finish first."""
     random = SystemRandom().random

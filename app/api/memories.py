@@ -127,12 +127,7 @@ def space_named(scope: str | None) -> str | None:
 
 
 def _user(
-    caller: Caller,
-    named: str | None,
-    conversation_id: str | None,
-    part: Part = "body",
-    *,
-    scopes: Sequence[str] = (),
+    caller: Caller, named: str | None, conversation_id: str | None, part: Part = "body", *, scopes: Sequence[str] = ()
 ) -> str | None:
     user_id = caller.user(named, (part, "user_id"))
     if user_id is None and conversation_id is None and not any(space_named(one) for one in scopes):

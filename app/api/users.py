@@ -60,10 +60,7 @@ NDJSON = "application/x-ndjson"
 LINES_IN_A_STEP = 25
 """Lines of an import after which other requests get a turn: a chunk may hold hundreds."""
 LINES: dict[int | str, dict[str, Any]] = {
-    200: {
-        "description": "One JSON object per line, in order.",
-        "content": {NDJSON: {"schema": {"type": "string"}}},
-    }
+    200: {"description": "One JSON object per line, in order.", "content": {NDJSON: {"schema": {"type": "string"}}}}
 }
 
 

@@ -11,10 +11,7 @@ from app.signals import Stopping
 
 def work_and_serve(settings: Settings, port: int, hello: str, stopping: Stopping) -> None:
     """Do the jobs and answer at the port until a signal; print ``hello`` with its ``{url}`` once it listens."""
-    with (
-        bound(settings.quire_host, port, "QUIRE_WORKER_PORT") as sockets,
-        database_of(settings, stopping) as dsn,
-    ):
+    with bound(settings.quire_host, port, "QUIRE_WORKER_PORT") as sockets, database_of(settings, stopping) as dsn:
         check_database(settings, dsn, stopping)
         app = build_app(settings, dsn, with_worker=True, routers=OPERATIONS)
         Server(app, settings, hello.format).serve_until(stopping, sockets)

@@ -39,10 +39,7 @@ def _class_of(byte: int) -> bytes:
     return b"H" if is_han else b"0" if character in "0123456789" else b"A" if "A" <= character <= "Z" else b" "
 
 
-_CLASSES = bytes.maketrans(
-    bytes(range(256)),
-    b"".join(_class_of(byte) for byte in range(256)),
-)
+_CLASSES = bytes.maketrans(bytes(range(256)), b"".join(_class_of(byte) for byte in range(256)))
 """A digit to 0, a capital to A, the first byte of a Han character in UTF-8 to H, any other to a blank."""
 _DIGITS, _CAPITALS = re.compile(rb"0{1,3}"), re.compile(rb"AA+")
 

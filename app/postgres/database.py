@@ -43,11 +43,7 @@ FIRST_SECONDS = 2.0
 statement. None of them takes long, so a database that hangs is noticed by it. A disk that stalls for a second keeps
 every connection in its commit, and is no reason to refuse."""
 STATEMENT_SECONDS = 7.0
-SERVER_TIMEOUTS = {
-    "statement_timeout": "5s",
-    "lock_timeout": "2s",
-    "idle_in_transaction_session_timeout": "10s",
-}
+SERVER_TIMEOUTS = {"statement_timeout": "5s", "lock_timeout": "2s", "idle_in_transaction_session_timeout": "10s"}
 
 WRITES, READS = "READ COMMITTED READ WRITE", "REPEATABLE READ READ ONLY"
 

@@ -27,12 +27,7 @@ NO_EMBEDDINGS = "none"
 
 
 def chat_of(
-    *,
-    model: str | None,
-    api: ModelApi,
-    context_window: int,
-    count: Callable[[str], int],
-    models: ModelTable = TABLE,
+    *, model: str | None, api: ModelApi, context_window: int, count: Callable[[str], int], models: ModelTable = TABLE
 ) -> OpenAIChat | None:
     """Return the chat model; None if none is configured. ``context_window`` 0 is inferred from the model's name."""
     if not model:
@@ -59,12 +54,7 @@ def webhook_sender(*, allows_private: bool) -> WebhookSender:
 
 
 def embedder_of(
-    *,
-    model: str | None,
-    api: ModelApi,
-    chat_api: ModelApi,
-    dimensions: int,
-    batch: int,
+    *, model: str | None, api: ModelApi, chat_api: ModelApi, dimensions: int, batch: int
 ) -> Embedder | None:
     """Return the embedding model: an API's if one is named, with what it lacks from the chat's, else the local one."""
     if not model:

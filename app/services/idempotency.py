@@ -100,10 +100,7 @@ class IdempotencyKey:
 
 
 async def run_idempotently(
-    database: Database,
-    tenant: UUID,
-    key: IdempotencyKey | None,
-    work: Callable[[Tx], Awaitable[StoredResponse]],
+    database: Database, tenant: UUID, key: IdempotencyKey | None, work: Callable[[Tx], Awaitable[StoredResponse]]
 ) -> str:
     """Do ``work`` in a transaction and return its response, or return the one that an equal request got."""
     async with database.begin(tenant) as tx:

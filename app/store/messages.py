@@ -187,12 +187,7 @@ class ListedPage:
 
 
 async def pages(
-    tx: ReadTx,
-    conversation_id: str,
-    *,
-    some: Sequence[int] | None = None,
-    after: int = 0,
-    limit: int = 1000,
+    tx: ReadTx, conversation_id: str, *, some: Sequence[int] | None = None, after: int = 0, limit: int = 1000
 ) -> list[ListedPage]:
     """Return pages in order: all after a page, or ``some``."""
     if some is not None:

@@ -94,12 +94,7 @@ async def unindexed(
 
 
 async def index(
-    tx: Tx,
-    conversation_id: str,
-    uid: UUID,
-    generation: int,
-    new: NewPageIndex,
-    at: datetime | None = None,
+    tx: Tx, conversation_id: str, uid: UUID, generation: int, new: NewPageIndex, at: datetime | None = None
 ) -> bool | None:
     """Store an index; return whether it was, None if its basis is outdated. ``at``: when it was learned; None: now."""
     if tx.is_sharded:

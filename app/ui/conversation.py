@@ -198,11 +198,7 @@ async def _windows(
 
 
 async def _make(
-    name: Literal["own", "tried"],
-    runtime: Runtime,
-    tenant: UUID,
-    conversation: Conversation,
-    request: ContextRequest,
+    name: Literal["own", "tried"], runtime: Runtime, tenant: UUID, conversation: Conversation, request: ContextRequest
 ) -> Made:
     try:
         answer = await context(runtime, tenant, conversation.id, request)

@@ -33,10 +33,7 @@ ANTHROPIC_TYPES = {
     401: "authentication_error", 403: "permission_error", 404: "not_found_error", 413: "request_too_large",
     429: "rate_limit_error", 503: "overloaded_error", 529: "overloaded_error", 504: "timeout_error",
 }  # fmt: skip
-DIALECTS: Mapping[str, Dialect] = {
-    "/v1/messages": "messages",
-    "/v1/responses": "responses",
-}
+DIALECTS: Mapping[str, Dialect] = {"/v1/messages": "messages", "/v1/responses": "responses"}
 THREADS = (errors.ThreadNotFound, errors.UnservedThread)
 """From these Anthropic's clients recover by themselves."""
 AWAY = frozenset({408, 425, 503})

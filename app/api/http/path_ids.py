@@ -95,12 +95,7 @@ CONVERSATION_ID: dict[str, Any] = {
     "in": "path",
     "required": True,
     "description": _DESCRIPTION,
-    "schema": {
-        "type": "string",
-        "title": "Conversation Id",
-        "description": _DESCRIPTION,
-        "examples": _EXAMPLES,
-    },
+    "schema": {"type": "string", "title": "Conversation Id", "description": _DESCRIPTION, "examples": _EXAMPLES},
 }
 BRANCH: dict[str, Any] = {
     "name": "branch", "in": "query", "required": False, "description": _BRANCH,

@@ -28,9 +28,7 @@ EXAMPLE = {"model": "gpt-4o", "messages": [{"role": "user", "content": "Which te
 
 
 @router.post(
-    "/chat/completions",
-    response_model=schemas.DialectAnswer,
-    openapi_extra=json_body(schemas.ChatBody, EXAMPLE),
+    "/chat/completions", response_model=schemas.DialectAnswer, openapi_extra=json_body(schemas.ChatBody, EXAMPLE)
 )
 async def create_chat_completion(request: Request, caller: Writer, wishes: Wished) -> Response:
     """Create a chat completion with the conversation's memory.

@@ -53,9 +53,7 @@ async def create_message(request: Request, caller: Writer, runtime: Wired, wishe
 
 
 @router.post(
-    "/count_tokens",
-    response_model=schemas.DialectObject,
-    openapi_extra=json_body(schemas.MessagesBody, EXAMPLE),
+    "/count_tokens", response_model=schemas.DialectObject, openapi_extra=json_body(schemas.MessagesBody, EXAMPLE)
 )
 async def count_message_tokens(request: Request, caller: Reader, runtime: Wired, wishes: Wished) -> Response:
     """Count the tokens of a message list as it is sent; nothing is stored.

@@ -25,16 +25,7 @@ from app.core.canonical import dumps
 from app.core.conversation import ConversationEnd, OpenCall
 from app.core.encoded import marked
 from app.core.history.author import author_of
-from app.core.messages import (
-    LATE,
-    NO_FILES,
-    NO_ID,
-    REPEATED,
-    THINKING_PARTS,
-    Draft,
-    Result,
-    weigh,
-)
+from app.core.messages import LATE, NO_FILES, NO_ID, REPEATED, THINKING_PARTS, Draft, Result, weigh
 from app.core.model import UNZONED, Author, Kind, Language, Policy
 from app.core.neutral import neutral, replace_nul
 from app.core.window.condensing import Condensing

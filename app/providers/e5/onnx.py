@@ -51,12 +51,7 @@ class Graph:
         return name
 
     def node(
-        self,
-        operator: str,
-        inputs: Sequence[str],
-        outputs: Sequence[str],
-        domain: str = "",
-        **attributes: float,
+        self, operator: str, inputs: Sequence[str], outputs: Sequence[str], domain: str = "", **attributes: float
     ) -> str:
         """Add a node and return its first output. An omitted input is an empty name."""
         self._nodes.append(

@@ -30,11 +30,7 @@ def is_due(known: Conversation, request: AppendRequest, selection: Arrivals) -> 
 
 
 async def make(
-    runtime: Runtime,
-    tx: Tx,
-    known: Conversation,
-    request: AppendRequest,
-    selection: Arrivals,
+    runtime: Runtime, tx: Tx, known: Conversation, request: AppendRequest, selection: Arrivals
 ) -> Conversation:
     takes_out = refused.leaves(known, request, selection)
     if takes_out:

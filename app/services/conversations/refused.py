@@ -44,11 +44,7 @@ async def take_out(runtime: Runtime, tx: Tx, known: Conversation, request: Appen
             group=0,
             open_calls=refused.open_again(group, gone[0].call_group) if answers_calls else known.end.open_calls,
         ),
-        totals=replace(
-            known.totals,
-            full=gone[0].full_before,
-            short=gone[0].short_before,
-        ),
+        totals=replace(known.totals, full=gone[0].full_before, short=gone[0].short_before),
         chain=chain,
         asked_from=None,
         refused=False,

@@ -19,17 +19,7 @@ from uuid import UUID
 from app import errors
 from app.caches import TREES_DEEP, WRITTEN_AT_ONCE, Beside, KeptWindow, Recorded, ServedRun, Writing
 from app.core.model import Context
-from app.core.window.served import (
-    NO_SALT,
-    KeptText,
-    Part,
-    Sealed,
-    Served,
-    ServedFrame,
-    changes,
-    head_text,
-    tail_text,
-)
+from app.core.window.served import NO_SALT, KeptText, Part, Sealed, Served, ServedFrame, changes, head_text, tail_text
 from app.postgres.sight import everybody
 from app.postgres.transactions import Tx
 from app.recall.window_tools import guide_of

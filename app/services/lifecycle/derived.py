@@ -18,12 +18,7 @@ from app.store.summaries import StoredSummary
 DerivedLine = PageLine | ChapterLine | ImportedSummary | RecallLine | CutLine
 
 
-async def insert(
-    runtime: Runtime,
-    tx: Tx,
-    known: Conversation,
-    line: DerivedLine,
-) -> bool:
+async def insert(runtime: Runtime, tx: Tx, known: Conversation, line: DerivedLine) -> bool:
     """Insert a line into its locked conversation; return False if it is there already, or if something of the
     conversation was erased here: what was derived before can hold it. Raises Invalid.
     """

@@ -38,17 +38,7 @@ from app.services.conversations.reading import titles_of
 from app.services.lifecycle import repeats
 from app.services.lifecycle.repeats import RepeatedPlaces
 from app.services.memory import archiving, views
-from app.store import (
-    appending,
-    archives,
-    branches,
-    conversations,
-    erasing,
-    kept_answers,
-    locks,
-    messages,
-    served,
-)
+from app.store import appending, archives, branches, conversations, erasing, kept_answers, locks, messages, served
 from app.store.erasing import Derived
 from app.store.memory import kept, remembered
 from app.store.operators import limits

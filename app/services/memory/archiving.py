@@ -99,13 +99,7 @@ class PreparedArchive:
 
 
 def make_card(
-    uuid: UUID,
-    tool_name: str,
-    tool_input: str,
-    text: str,
-    declared: Sequence[str],
-    language: Language,
-    now: datetime,
+    uuid: UUID, tool_name: str, tool_input: str, text: str, declared: Sequence[str], language: Language, now: datetime
 ) -> ArchiveCard:
     """Describe a result. Reads up to 200 000 characters of it: use a thread if it is long."""
     shown = marked(text)
@@ -289,12 +283,7 @@ class Loaded:
 
 
 async def load(
-    tx: ReadTx,
-    owners: Container[UUID] | None,
-    uuid: UUID,
-    part: ArchivePart,
-    *,
-    asked_in: Conversation | None = None,
+    tx: ReadTx, owners: Container[UUID] | None, uuid: UUID, part: ArchivePart, *, asked_in: Conversation | None = None
 ) -> Loaded | None:
     """Read an archive; None if no scope of the owners has it (None: any). ``shown`` then says what is to be seen.
 

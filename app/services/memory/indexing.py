@@ -72,13 +72,7 @@ async def _indexed(tx: ReadTx, of: Text) -> int:
     return await memories.message_indexed(tx, of.conversation_id, of.seq)
 
 
-async def _insert(
-    runtime: Runtime,
-    tx: Tx,
-    text: IndexedText,
-    of: Text,
-    passages: list[tuple[int, int, str]],
-) -> None:
+async def _insert(runtime: Runtime, tx: Tx, text: IndexedText, of: Text, passages: list[tuple[int, int, str]]) -> None:
     said_at = text.said_at
     rows = [
         NewMemory(

@@ -64,11 +64,7 @@ async def spans(tx: ReadTx, user_id: str | None = None, *, space_id: str | None 
 
 
 async def messages(
-    tx: ReadTx,
-    within: Sequence[MessageSpan],
-    needles: Sequence[str],
-    since: datetime | None,
-    until: datetime | None,
+    tx: ReadTx, within: Sequence[MessageSpan], needles: Sequence[str], since: datetime | None, until: datetime | None
 ) -> list[HistoryMessage]:
     """Return at most ROWS messages that can match. Raises TooSlow."""
     ids = [span.conversation_id for span in within]
@@ -104,11 +100,7 @@ async def archives(
 
 
 async def results(
-    tx: ReadTx,
-    ids: Sequence[UUID],
-    needles: Sequence[str],
-    since: datetime | None,
-    until: datetime | None,
+    tx: ReadTx, ids: Sequence[UUID], needles: Sequence[str], since: datetime | None, until: datetime | None
 ) -> list[GreppedResult]:
     """Return those of some archives that can match. Raises TooSlow."""
     named = {"ids": ids, "since": since, "until": until, "needles": needles, "expression": OTHER_FORMS}
