@@ -44,6 +44,8 @@ CALLS_MAX = {
 }
 """Calls of Python functions, ours and those of libraries, on the average, cuts included. They vary by 1 %, and by
 more on a busy machine: whether keys are needed is looked up once a second."""
+ASKING_CALLS_MAX, ASKING_STATEMENTS_MAX = 3_000, 8.4
+"""The same of a window after a message that asks, which brings something in; its search and its choice commit once."""
 WAL_MAX = 8_700
 """Bytes of a turn, on the average, if its records are written once. They vary by 0.01 %."""
 
@@ -213,3 +215,25 @@ def test_turns_make_so_many_calls_and_so_much_wal(served: Served, agent: httpx.C
     each = {name: round(count / TURNS) for name, count in made.items()}
     assert {name: calls for name, calls in each.items() if calls > CALLS_MAX[name]} == {}
     assert logged <= WAL_MAX * TURNS
+
+
+def test_a_window_that_asks_makes_so_many_calls_and_statements(served: Served, agent: httpx.Client, log: Log) -> None:
+    for number in range(TURNS):
+        append(
+            agent, "before", [user(f"The code of boiler {number} is KX-{number}. " + said(number)), assistant("Ok.")]
+        )
+    append(agent, "c", [user("Hello, I work on a parser."), assistant("Good.")])
+    calls = served.app.middleware_stack = Calls(served.app.middleware_stack)
+    made = statements = 0
+    for number in range(TURNS):
+        append(agent, "c", [user(f"What is the code of boiler {number}?")])
+        log.new()
+        calls.take()
+        with records_wait(served):
+            shown = window(agent, "c", budget=BUDGET)
+            made += calls.take()
+            statements += len([sql for sql in log.new() if not _BESIDE.search(sql)])
+        assert f"KX-{number}." in str(shown["messages"])
+        append(agent, "c", [assistant("I have it.")])
+    assert made <= ASKING_CALLS_MAX * TURNS
+    assert statements <= ASKING_STATEMENTS_MAX * TURNS
