@@ -1,4 +1,7 @@
-"""Run long work off the event loop: tests/load holds each of its steps under 50 ms of CPU time."""
+"""Run long work off the event loop: one step of the loop blocks every other request.
+
+tests/load holds every step under 50 ms of CPU time, for any request.
+"""
 
 from __future__ import annotations
 

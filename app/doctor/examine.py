@@ -145,7 +145,10 @@ async def _ask_server(settings: Settings, connection: asyncpg.Connection) -> tup
 async def _ask_schema(
     settings: Settings, database: Database, before: list[Check], *, is_loopback: bool, is_deep: bool
 ) -> tuple[tuple[str, int] | None, list[Check]]:
-    """Check what needs the schema; return the stored vectors' model, too. What cannot be read is a finding."""
+    """Check what needs the schema; return the model of the stored vectors, too.
+
+    What one check cannot read is a finding, and the others go on.
+    """
 
     def door(is_keyed: bool) -> list[Check]:
         found = checks.door(

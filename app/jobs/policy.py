@@ -56,7 +56,10 @@ def judge(error: Exception, claimed: Claimed, random: float) -> Verdict:  # noqa
 
 
 def describe(error: BaseException) -> str:
-    """Describe an error for people who look at a dead job: a foreign one, which may quote users, by class and place."""
+    """Describe an error for people who look at a dead job.
+
+    The text of a foreign error may quote user content, so only its class and place are kept.
+    """
     kind = type(error).__name__
     if isinstance(error, ProviderError | StorageUnavailable):
         return f"{kind}: {error}"

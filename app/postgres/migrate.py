@@ -1,4 +1,7 @@
-"""Bring the schema to the newest migration. Alembic is imported only where migrations are run or listed."""
+"""Bring the schema to the newest migration.
+
+Alembic is imported only to run or list migrations: a process whose schema is up to date does without it.
+"""
 
 from __future__ import annotations
 

@@ -56,7 +56,10 @@ def webhook_sender(*, allows_private: bool) -> WebhookSender:
 def embedder_of(
     *, model: str | None, api: ModelApi, chat_api: ModelApi, dimensions: int, batch: int
 ) -> Embedder | None:
-    """Return the embedding model: an API's if one is named, with what it lacks from the chat's, else the local one."""
+    """Return the embedding model: an API's if one is named, else the local one if there is one.
+
+    Address and key that ``api`` lacks are the chat's.
+    """
     if not model:
         return local_embeddings.load()
     if model.lower() == NO_EMBEDDINGS:

@@ -50,7 +50,10 @@ class _Guarded(httpcore.AsyncNetworkBackend):
 
 
 async def _resolved(host: str, port: int, *, allows_private: bool) -> str:
-    """Return an address of a host; each must be allowed. Raises UndeliveredError, or ConnectError where it has none."""
+    """Return an address of a host; each that it has must be allowed, so that no order decides.
+
+    Raises UndeliveredError, or ConnectError where it has none.
+    """
     loop = asyncio.get_running_loop()
     try:
         async with asyncio.timeout(CONNECT_SECONDS):

@@ -251,7 +251,10 @@ RETURNING failed_at IS NOT NULL AS dead
 async def fail(
     database: Database, claimed: Claimed, error: str, retry_in: float | None, *, is_transient: bool = False
 ) -> bool:
-    """Try again in ``retry_in`` seconds (None: never); ``error`` quotes nobody and no key. False if no longer ours."""
+    """Try again in ``retry_in`` seconds, or never (None). ``error`` must hold nothing that somebody said, nor a key.
+
+    False if the job was no longer ours.
+    """
     async with database.begin(claimed.tenant) as tx:
         if retry_in is None:
             row = await tx.fetchrow(BURY, *_key(claimed), _storable(error))

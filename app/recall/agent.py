@@ -112,7 +112,10 @@ class Task:
             self.seen[key] = max(score, self.seen.get(key, 0.0))
 
     def handoff(self, arguments: Mapping[str, Any]) -> Handoff:
-        """Build the agent's handoff: its own verdict, whatever the scores say, without keys that it never saw."""
+        """Build the agent's handoff from valid arguments: its own verdict, whatever the scores say.
+
+        Keys that it never saw are dropped.
+        """
         keys = [key for key in dict.fromkeys(arguments.get("relevant_memory_keys", ())) if key in self.seen]
         best = max((self.seen[key] for key in keys), default=0.0)
         return Handoff(

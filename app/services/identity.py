@@ -12,7 +12,10 @@ from app.runtime import Runtime
 
 
 async def identify(runtime: Runtime, token: str) -> Caller:
-    """Identify the caller of a token alone. Raises InvalidToken, IssuerUnavailable, or StorageUnavailable."""
+    """Identify the caller of a token, which is never tried as anything else.
+
+    Raises InvalidToken, IssuerUnavailable, or StorageUnavailable.
+    """
     assert runtime.issuer is not None
     claims = await runtime.issuer.claims(token)
     caller = caller_of(claims, runtime.identity, DEFAULT_TENANT, time.time())

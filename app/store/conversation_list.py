@@ -85,7 +85,10 @@ async def browse(
     *,
     ascending: bool = False,
 ) -> list[ListedConversation]:
-    """List conversations, the latest activity first by default. ``after``: the last row's ``value_of`` and uid."""
+    """List conversations, the latest activity first unless told otherwise.
+
+    ``after``: the last row's value of ``order`` (see ``value_of``), and its uid.
+    """
     pattern = None
     if wanted.text:
         escaped = wanted.text.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")

@@ -29,7 +29,10 @@ def bind(**names: str) -> None:
 
 
 def set_up(level: str, form: Literal["text", "json"]) -> None:
-    """Log to stderr, replacing any earlier set-up; steps of migrations and requests to models from level debug on."""
+    """Log to stderr, replacing any earlier configuration.
+
+    Steps of migrations and requests to the model's API are told from level debug on.
+    """
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines() if form == "json" else LogLines())
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)

@@ -1,4 +1,7 @@
-"""Analyse a query: whether it has a subject, which words carry it, what kind of answer it needs; pure and total."""
+"""Analyse a query: whether it has a subject, which words carry it, what kind of answer it needs.
+
+Every function is pure and total, like those of ``language``.
+"""
 
 from __future__ import annotations
 

@@ -67,7 +67,10 @@ ERASED_TOKENS_MAX = 64
 
 
 def as_sent(body: Mapping[str, Any], texts: Mapping[UUID, str], language: Language) -> dict[str, Any]:
-    """Return a stored message with its archived ``texts``, by their UUID, in place; an erased one is named as such."""
+    """Return a stored message with its archived texts in place; an erased one is named as such.
+
+    ``texts`` are the archives' full texts by their UUID.
+    """
     content = body.get("content")
     if isinstance(content, dict):
         return {**body, "content": _original(content, texts, language)}

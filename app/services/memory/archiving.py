@@ -384,7 +384,10 @@ def passages_of(message: ShowingMessage, owner: UUID, view: str) -> list[NewMemo
 
 
 def tool_text(loaded: Mapping[str, Any], language: Language) -> tuple[str, str]:
-    """Return a loaded text as a tool shows it, ending with how to get what did not fit, and which part it is."""
+    """Return a loaded text as a tool shows it, and which part of the archive it is.
+
+    If something did not fit, the last line tells how to get it.
+    """
     text, part = _shown_text(loaded, language)
     if not loaded["is_cut"]:
         return text, part

@@ -44,6 +44,9 @@ async def insert_remembered(runtime: Runtime, tx: Tx, memories: Sequence[Remembe
 
 
 async def enqueue_embedding(runtime: Runtime, tx: Tx, owner: UUID) -> None:
-    """Enqueue the embedding of memories, if there is a model, before other work: `work` is locked in order of kinds."""
+    """Enqueue the embedding of an owner's memories, if there is a model.
+
+    Enqueue other work after it: rows of `work` are locked in the order of their kinds.
+    """
     if runtime.embedder is not None:
         await enqueue.enqueue(tx, [enqueue.embed(owner)])

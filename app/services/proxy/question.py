@@ -103,7 +103,10 @@ class ProxyTurn:
 
 
 async def ask(runtime: Runtime, request: ProxyRequest, *, was_passed: bool = False) -> ProxyTurn:
-    """Store what is new of the list. ``was_passed``: the model was asked at once. Raises what an append raises."""
+    """Store what is new of the list. ``was_passed``: the model was asked at once.
+
+    Raises Invalid, PayloadTooLarge, NotFound, Conflict.
+    """
     tenant = request.caller.tenant
     is_long = request.is_large or len(request.question.messages) > READ_IN_PLACE_MAX
     size = LONG_CHARACTERS + 1 if is_long else 0

@@ -27,7 +27,10 @@ from app.store import messages
 async def why(
     runtime: Runtime, caller: Caller, conversation_id: str, seq: int, request: ContextRequest
 ) -> dict[str, Any]:
-    """Return a message's place in the window of a request now; nothing is recorded. Raises NotFound, BudgetTooSmall."""
+    """Return the place of a message in the window that a request would show now. It is a look: nothing is recorded.
+
+    Raises NotFound, or BudgetTooSmall.
+    """
     # --- gather
     tenant, sensitive = caller.tenant, caller.sensitive
     asking = await tool_calls.asker(runtime, tenant, caller.user_id, conversation_id, sensitive=sensitive)
