@@ -239,20 +239,11 @@ def _is_by_program(text: str) -> bool:
 
 
 def result_line(tool_name: str, text: str, *, max_chars: int = 110) -> str:
-    """Return the line of a short tool result: its first error, else a description of its content."""
-    label = _label(tool_name)
+    """Return the line of a tool result: its first error, else a description of its content."""
+    label = f"{one_line(tool_name, 40)}: " if tool_name.strip() else ""
     shape = examine(text)
     gist = describe(shape, max_chars=max(max_chars - len(label), 1), language=language(shape.body[:2000]))
     return one_line(label + (gist or "(empty)"), max_chars)
-
-
-def summary_line(tool_name: str, summary: str, *, max_chars: int = 110) -> str:
-    """Return the line of a result that was summarised."""
-    return one_line(_label(tool_name) + (summary or "(empty)"), max_chars)
-
-
-def _label(tool_name: str) -> str:
-    return f"{one_line(tool_name, 40)}: " if tool_name.strip() else ""
 
 
 def _ends(seen: str) -> str:

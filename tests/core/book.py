@@ -92,7 +92,7 @@ class BookReader:
     def language(self, text: str) -> Language:
         return "en" if text.isascii() else "zh"
 
-    def lines(self, placement: Placement, card: ArchiveCard | None) -> LinesOfMessage:  # noqa: ARG002
+    def lines(self, placement: Placement) -> LinesOfMessage:
         said = placement.draft.text or "; ".join(answer.result.text for answer in placement.answers)
         line = " ".join(said.split())[:80]
         return LinesOfMessage(line, line[:40], words=" ".join(words_told(said)))

@@ -12,7 +12,6 @@ from hypothesis import given
 from app.core.conversation import ConversationEnd
 from app.core.history.append import Append, decide
 from app.core.history.ingest import Placement
-from app.core.history.placeholder import ArchiveCard
 from app.core.history.preparation import (
     Arrival,
     Basis,
@@ -41,7 +40,7 @@ LONG = "a long result " * 20
 class NoReader(BookReader):
     """Of messages that were read before."""
 
-    def lines(self, placement: Placement, card: ArchiveCard | None) -> LinesOfMessage:  # noqa: ARG002
+    def lines(self, placement: Placement) -> LinesOfMessage:
         raise AssertionError(placement)
 
 

@@ -186,8 +186,7 @@ class TextReader(Protocol):
 
     def language(self, text: str) -> Language: ...
 
-    def lines(self, placement: Placement, card: ArchiveCard | None) -> LinesOfMessage:
-        """Return the lines of a message. ``card``: that of its first result if it is archived."""
+    def lines(self, placement: Placement) -> LinesOfMessage: ...
 
     def card(self, uuid: UUID, answer: AnsweredCall, language: Language, now: datetime) -> ArchiveCard: ...
 
@@ -327,7 +326,7 @@ def _prepared(placement: Placement, basis: Basis, counts: Counts, reader: TextRe
         for index, card, expires_at in _cards(placement, basis, counts, reader, new_id)
     }  # fmt: skip
     forms = _forms(placement, archived, basis)
-    read = reader.lines(placement, archived[0].card if 0 in archived else None)
+    read = reader.lines(placement)
     is_elsewhere = bool(archived) or forms.loaded is not None or placement.kind == "prompt"
     words = "" if is_elsewhere else neutral(read.words)
     wishes = tuple(replace(wish, text=neutral(wish.text)) for wish in read.wishes)

@@ -17,7 +17,7 @@ from app.core.neutral import neutral
 from app.core.parts import said_by
 from app.extractive.calls import call_line, nameless
 from app.extractive.chapters import words_told
-from app.extractive.lines import greets, line_of, message_line, read, result_line, summary_line, title_of
+from app.extractive.lines import greets, line_of, message_line, read, result_line, title_of
 from app.extractive.parts import best_parts
 from app.extractive.subjects import subjects_of_page
 from app.extractive.wishes import wishes_of
@@ -36,19 +36,19 @@ class ExtractiveReader:
     def language(self, text: str) -> Language:
         return language(text)
 
-    def lines(self, placement: Placement, card: ArchiveCard | None) -> LinesOfMessage:
-        found = self._lines(placement, card)
+    def lines(self, placement: Placement) -> LinesOfMessage:
+        found = self._lines(placement)
         return found.of(placement.draft.name) if placement.author == "participant" else found
 
-    def _lines(self, placement: Placement, card: ArchiveCard | None) -> LinesOfMessage:
+    def _lines(self, placement: Placement) -> LinesOfMessage:
         draft = placement.draft
         if not placement.opens_page and placement.seq != 1:
-            line = _line(placement, card)
+            line = _line(placement)
             return LinesOfMessage(line, words=_words(placement, line))
         opening = read("user", draft.text[:SCAN_MAX])
         is_persons = placement.author in PEOPLE
         is_read = is_persons and 0 < len(draft.text) <= SCAN_MAX and not placement.answers
-        line = line_of(opening) if is_read else _line(placement, card)
+        line = line_of(opening) if is_read else _line(placement)
         return LinesOfMessage(
             line=line,
             words=_words(placement, line),
@@ -98,10 +98,8 @@ def _words(placement: Placement, line: str) -> str:
     return " ".join(words_told(text if is_said else nameless(line)))
 
 
-def _line(placement: Placement, card: ArchiveCard | None) -> str:
+def _line(placement: Placement) -> str:
     draft = placement.draft
-    if card is not None:
-        return summary_line(card.tool_name, card.result_summary)
     if placement.answers:
         answer = placement.answers[0]
         return result_line(answer.call.name, marked(answer.result.text))
