@@ -31,8 +31,9 @@ SELECT :tenant, c.id, t.digest, t.salt, t.part, t.through, t.body, t.sources::uu
          AS t (digest, salt, part, through, body, sources)
  WHERE c.tenant_id = :tenant AND c.id = :conversation AND c.uid = :uid
    AND c.erasures = :erasures
-   AND (t.part <> 'head' OR :withdrawn = coalesce((SELECT sum(d.count) FROM withdrawals d
-                                                    WHERE d.tenant_id = :tenant AND d.owner = ANY (c.scopes)), 0)::bigint)
+   AND (t.part <> 'head' OR :withdrawn = coalesce(
+        (SELECT sum(d.count) FROM withdrawals d
+          WHERE d.tenant_id = :tenant AND d.owner = ANY (c.scopes)), 0)::bigint)
    AND (t.part <> 'tail' OR cardinality(t.sources::uuid[]) =
         (SELECT count(*) FROM memories m WHERE m.tenant_id = :tenant AND m.id = ANY (t.sources::uuid[]))
         + (SELECT count(*) FROM archives a WHERE a.tenant_id = :tenant AND a.id = ANY (t.sources::uuid[])))

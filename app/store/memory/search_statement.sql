@@ -254,7 +254,7 @@ unnest({all_of}::uuid[]) AS o (owner),
 -- Those with most of the query's words: what has few of them is as close as these tell, or in a list. Where meaning
 -- alone scores, words would score what is not compared.
 SELECT id FROM worded WHERE fits AND id NOT IN (SELECT id FROM candidates WHERE far IS NOT NULL)
-                                              ORDER BY coverage DESC, id LIMIT CASE WHEN NOT :only_meaning THEN {near} END
+                      ORDER BY coverage DESC, id LIMIT CASE WHEN NOT :only_meaning THEN {near} END
 
 -- piece: no_vectors
 -- The same where there are none.
