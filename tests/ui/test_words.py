@@ -39,7 +39,10 @@ def test_no_translation_is_left_over() -> None:
     source = "".join(file.read_text("utf-8") for file in FOLDER.glob("*.py") if not file.name.startswith("words"))
     files = [file for file in FOLDER.parent.rglob("*.py") if not file.name.startswith("words")]
     kinds = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, errors.QuireError)]
-    from_errors = "\n".join([*(file.read_text("utf-8") for file in files), *(kind.title for kind in kinds)])
+    texts = [file.read_text("utf-8") for file in files]
+    named = [re.findall(r'existing\(.*, "([a-z]+)"\)', text) for text in texts]
+    missing = [f"There is no such {what}." for names in named for what in names]
+    from_errors = "\n".join([*texts, *missing, *(kind.title for kind in kinds)])
     for text in CHINESE.keys() - ENGLISH.keys() - said():
         assert f'"{text}"' in source or text in from_errors, f"{text!r} is said nowhere"
 
