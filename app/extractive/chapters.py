@@ -5,14 +5,15 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from itertools import chain, pairwise
 from operator import mul
 
+from app.core.history.rows import NewMessage
 from app.core.search.days import day_of
-from app.core.window.contents import Chapter
+from app.core.window.contents import LINES_PER_PAGE, Chapter
 from app.extractive.lines import names_subject
 from app.extractive.patterns import any_case
 from app.extractive.speakers import addressed
@@ -123,6 +124,17 @@ class ToldPage:
     words: Sequence[str]
     """Those of its first messages, as ``words_told`` found them."""
     first_seq: int = 1
+
+
+def with_messages(pages: Iterable[ToldPage], messages: Iterable[NewMessage], now: datetime) -> list[ToldPage]:
+    """Return pages with the messages that come after what is stored of them, as the statement ``told`` reads both."""
+    found = {page.page: page for page in pages}
+    for one in messages:
+        time = (one.said_at or now).astimezone(UTC) + timedelta(minutes=one.said_offset)
+        page = found.get(one.page) or ToldPage(one.page, time, time, (), one.seq)
+        words = one.words.split() if one.seq < page.first_seq + LINES_PER_PAGE else ()
+        found[one.page] = replace(page, ended_at=time, words=[*page.words, *words])
+    return list(found.values())
 
 
 @dataclass(frozen=True, slots=True)

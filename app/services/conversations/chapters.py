@@ -8,16 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
 
 import anyio.to_thread
 
 from app.core.conversation import Conversation
 from app.core.history.append import Append
-from app.core.history.rows import NewMessage
 from app.core.line import Line
-from app.core.window.contents import LINES_PER_PAGE, Chapter
-from app.extractive.chapters import PAGES_DUE, ToldPage, bound, close, described
+from app.core.window.contents import Chapter
+from app.extractive.chapters import PAGES_DUE, bound, close, described, with_messages
 from app.postgres.transactions import ReadTx, Tx
 from app.queue import enqueue
 from app.queue.enqueue import NewWork
@@ -37,27 +35,18 @@ async def closing(reading: AbstractAsyncContextManager[ReadTx], append: Append) 
     async with reading as tx:
         stored = await chapters.told(tx, after.id, first, after.totals.last_page)
         shelf = await chapters.shelf(tx, after.id, first)
-    pages = _with_messages(stored, append.messages, after.updated_at)[:-1]
+    pages = with_messages(stored, append.messages, after.updated_at)[:-1]
     closed = await anyio.to_thread.run_sync(close, pages, shelf)  # 50 ms for a few words
     through = max((chapter.last_page for chapter in closed), default=after.chaptered_through)
     return replace(append, conversation=replace(after, chaptered_through=through), chapters=closed)
 
 
-def _with_messages(pages: Iterable[ToldPage], messages: Iterable[NewMessage], now: datetime) -> list[ToldPage]:
-    """Return pages with the messages that come after what is stored of them."""
-    found = {page.page: page for page in pages}
-    for one in messages:
-        time = (one.said_at or now).astimezone(UTC) + timedelta(minutes=one.said_offset)
-        page = found.get(one.page) or ToldPage(one.page, time, time, (), one.seq)
-        words = one.words.split() if one.seq < page.first_seq + LINES_PER_PAGE else ()
-        found[one.page] = replace(page, ended_at=time, words=[*page.words, *words])
-    return list(found.values())
-
-
 def naming(runtime: Runtime, conversation: Conversation, some: Iterable[Chapter]) -> list[NewWork]:
     """Return the jobs that name chapters, where a model can."""
-    id_, uid, new = conversation.line.own, conversation.uid, some if runtime.chat is not None else ()
-    return [enqueue.chapter(id_, uid, chapter.first_page) for chapter in new if chapter.level == 1]
+    if runtime.chat is None:
+        return []
+    id_, uid = conversation.line.own, conversation.uid
+    return [enqueue.chapter(id_, uid, chapter.first_page) for chapter in some if chapter.level == 1]
 
 
 async def describe_again(runtime: Runtime, tx: Tx, conversation: Conversation, pages: Sequence[int]) -> None:
