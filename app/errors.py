@@ -112,10 +112,15 @@ class NotFound(QuireError):
     code = "not-found"
 
 
+def missing(what: str) -> NotFound:
+    """Return the one answer for what is not there and for what is somebody else's."""
+    return NotFound(f"There is no such {what}.")
+
+
 def existing(found: T | None, what: str) -> T:
     """Return what was found. Raises NotFound where that is nothing."""
     if found is None:
-        raise NotFound(f"There is no such {what}.")
+        raise missing(what)
     return found
 
 

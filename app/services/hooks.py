@@ -106,7 +106,7 @@ async def _apply(session: _Session, decided: HookPlan) -> bool:
         known = await conversations.find(tx, name)
         newest = await messages.history(tx, name, INTEGER_MAX, 1, newest_first=True) if known else ()
     if known is not None and conversations.seen(known, session.user_id) is None:
-        raise conversations.unknown()
+        raise errors.missing("conversation")
     client_id, last_seq = (newest[0].client_id, newest[0].seq) if newest else (None, 0)
     new = hooks.named(decided, client_id, last_seq)
     if not new:

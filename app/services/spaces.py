@@ -96,7 +96,7 @@ async def remove_member(tx: Tx, space_id: str, user_id: str, bound_to: str | Non
     member = await spaces.find_member(tx, space_id, user_id)
     if member is None:
         if bound_to == user_id:
-            raise spaces.unknown()
+            raise errors.missing("space")
         raise errors.NotFound("The space has no such member.")
     if member.rights == "write":
         await _require_other_writer(tx, space_id)

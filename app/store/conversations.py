@@ -18,7 +18,7 @@ from app.core.line import CallersId, Line, Stretch
 from app.core.model import Anchored, FileWeight, Totals
 from app.core.scope import space_of_keys
 from app.core.times import local
-from app.errors import Conflict, Forbidden, NotFound, existing
+from app.errors import Conflict, Forbidden, existing
 from app.postgres.sight import widen
 from app.postgres.statements import SqlFile
 from app.postgres.transactions import ReadTx, Tx
@@ -80,11 +80,6 @@ def line_of(row: Record) -> Line:
         for id_, uid, seq, page, at in (json.loads(row["line"]) if row["line"] != "[]" else ())
     )
     return Line(row["id"], stretches, is_forked=row["is_forked"])
-
-
-def unknown() -> NotFound:
-    """Return the one answer for a conversation that is not there and for one that is somebody else's."""
-    return NotFound("There is no such conversation.")
 
 
 def anothers() -> Conflict:

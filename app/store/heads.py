@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from asyncpg import Record
 
+from app import errors
 from app.core.model import INTEGER_MAX
 from app.core.window.contents import LINES_PER_PAGE, ContentsLine, Count, PageEntry
 from app.core.window.cut import CutPlan, Material
@@ -15,7 +16,7 @@ from app.core.window.topics import PAGES_TOLD, counted
 from app.extractive.lines import names_subject, tells
 from app.postgres.statements import SqlFile
 from app.postgres.transactions import ReadTx
-from app.store import chapters, conversations
+from app.store import chapters
 from app.store.memory.kept import in_mind, read_kept
 from app.store.summaries import VERSIONS_LOOKED_AT
 
@@ -30,7 +31,7 @@ async def texts(tx: ReadTx, conversation_id: str, plan: CutPlan) -> Material:
         TEXTS, conversation=conversation_id, condensed_from=plan.cut.condensed_from, last_page=plan.last_page
     )
     if row is None:
-        raise conversations.unknown()
+        raise errors.missing("conversation")
     topics = counted(zip(row["topics"] or (), row["topic_pages"] or (), strict=True))
     return Material((), kept=read_kept(row), topics=topics, summary=_written(row))
 

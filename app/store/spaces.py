@@ -13,16 +13,11 @@ from typing import Literal
 from uuid import UUID
 
 from app.core.scope import Scope, scope_of
-from app.errors import Forbidden, NotFound, existing
+from app.errors import Forbidden, existing
 from app.postgres.transactions import ReadTx, Tx
 from app.queue import outbox
 
 Right = Literal["read", "write"]
-
-
-def unknown() -> NotFound:
-    """Return the one answer for a space that is not there and for one that the caller is no member of."""
-    return NotFound("There is no such space.")
 
 
 @dataclass(frozen=True, slots=True)

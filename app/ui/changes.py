@@ -79,7 +79,7 @@ def _note(form: Mapping[str, str]) -> UUID | None:
     try:
         return UUID(form["note"]) if form.get("note") else None
     except ValueError as error:
-        raise errors.NotFound("There is no such note.") from error
+        raise errors.missing("note") from error
 
 
 @router.get("/memories/{memory_key}")

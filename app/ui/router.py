@@ -108,7 +108,7 @@ async def conversation_page(
 async def _mine(tx: ReadTx, viewer: Viewer, conversation_id: str) -> Conversation:
     conversation = await conversations.get(tx, exact(conversation_id))
     if viewer.user_id is not None and conversation.user_id != viewer.user_id:
-        raise conversations.unknown()
+        raise errors.missing("conversation")
     return conversation
 
 

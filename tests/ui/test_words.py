@@ -40,7 +40,7 @@ def test_no_translation_is_left_over() -> None:
     files = [file for file in FOLDER.parent.rglob("*.py") if not file.name.startswith("words")]
     kinds = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, errors.QuireError)]
     texts = [file.read_text("utf-8") for file in files]
-    named = [re.findall(r'existing\(.*, "([a-z]+)"\)', text) for text in texts]
+    named = [re.findall(r'(?:existing\(.*, |missing\()"([a-z]+)"\)', text) for text in texts]
     missing = [f"There is no such {what}." for names in named for what in names]
     from_errors = "\n".join([*texts, *missing, *(kind.title for kind in kinds)])
     for text in CHINESE.keys() - ENGLISH.keys() - said():

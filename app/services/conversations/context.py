@@ -173,7 +173,7 @@ async def _continued(call: WindowCall, kept: KeptWindow) -> WindowParts | None:
     appended = await windows.newer(call.runtime.database, *place, last, cut, anthropic=call.anthropic)
     if appended is None:
         call.runtime.caches.windows.pop(call.key, None)
-        raise conversations.unknown()
+        raise errors.missing("conversation")
     conversation, number, newer = appended
     is_past = (conversation.uid, conversation.totals.generation) != (kept.conversation.uid, cut.generation)
     return None if is_past or number != cut.number else kept.parts.continued(conversation, newer)
@@ -184,7 +184,7 @@ async def _read(call: WindowCall, wanted: Wanted) -> WindowParts:
     place = lines.get((tenant, call.conversation_id), call.conversation_id)
     parts = await windows.load(database, tenant, place, wanted)
     if parts is None:
-        raise conversations.unknown()
+        raise errors.missing("conversation")
     if (line := parts.conversation.line).is_in_tree:
         lines[tenant, call.conversation_id] = line
     return parts
@@ -199,14 +199,14 @@ async def _admit(call: WindowCall, known: Conversation) -> Line | None:
     is_shown = not isinstance(name, CallersId) or (name.branch or known.shown) in (None, known.id)
     if is_shown and (known.space_id is None or bound_to is None):
         if conversations.seen(known, bound_to) is None:
-            raise conversations.unknown()
+            raise errors.missing("conversation")
         return None
     async with call.runtime.database.snapshot(call.tenant) as tx:
         if not is_shown:
             shown = await conversations.get(tx, name, bound_to=bound_to)
             return shown.line if shown.id != known.id else None
         if await conversations.admitted(tx, known, bound_to) is None:
-            raise conversations.unknown()
+            raise errors.missing("conversation")
     return None
 
 
@@ -283,7 +283,7 @@ async def _with_fresh(call: WindowCall, conversation: Conversation, window: Wind
         return window
     async with call.runtime.database.snapshot(call.tenant) as tx:
         if not await conversations.is_still(tx, conversation):
-            raise conversations.unknown()
+            raise errors.missing("conversation")
         results = await archives.fresh(tx, conversation.id, uuids, fresh.tokens_max(window))
     size = sum(len(result.text or "") for result in results)
     return await run_in_thread_if_large(size, fresh.with_fresh, window, results)

@@ -33,7 +33,7 @@ from app.recall.tools import of_windows, schemas_text
 from app.recall.window_tools import beside, guide_of, taken_names
 from app.runtime import Runtime
 from app.services.conversations.call import ContextRequest, WindowCall
-from app.store import conversations, heads, windows
+from app.store import heads, windows
 from app.store.memory import kept
 from app.store.windows import Wanted, WindowParts
 from app.text.language import sentences
@@ -175,7 +175,7 @@ async def store(
         if after is None:
             after = await windows.load(tx, tenant, conversation.id, replace(wanted, budget=target.budget))
     if after is None or after.conversation.uid != conversation.uid:
-        raise conversations.unknown()
+        raise errors.missing("conversation")
     runtime.caches.keep_conversation(tenant, after.conversation)  # the next append knows the epoch
     return after
 

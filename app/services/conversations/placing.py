@@ -73,7 +73,7 @@ async def of_agent(runtime: Runtime, tenant: UUID, parent: str, agent: str, boun
     async with runtime.database.begin(tenant) as tx:
         if await conversations.hold(tx, parent, bound_to=bound_to) is None:
             if await conversations.find(tx, parent) is not None:
-                raise conversations.unknown()
+                raise errors.missing("conversation")
         else:
             new = NewConversation(name, uuid7())
             await conversations.create(tx, await placed(tx, new, Place(parent=parent, shares="none"), bound_to))

@@ -152,7 +152,7 @@ async def check(tx: ReadTx, conversation: Conversation | None, request: AppendRe
     match request:
         case ProxyAnswer():
             if conversation.uid != request.conversation_uid:
-                raise conversations.unknown()
+                raise errors.missing("conversation")
         case ImportedMessages():
             await _check_admitted(tx, conversation, request.bound_to)
             if conversation.end.last_seq + 1 != request.first_seq:
@@ -179,7 +179,7 @@ def can_use(conversation: Conversation, request: PostedMessages | ProxyAnswer | 
 
 async def _check_admitted(tx: ReadTx, conversation: Conversation, bound_to: str | None) -> None:
     if await conversations.admitted(tx, conversation, bound_to, right="write") is None:
-        raise conversations.unknown()
+        raise errors.missing("conversation")
 
 
 def _has_user(conversation: Conversation, user_id: str | None) -> bool:

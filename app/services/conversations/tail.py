@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from uuid import UUID
 
+from app import errors
 from app.caches import KeptWindow
 from app.concurrency import run_in_thread_if_large
 from app.core import wording
@@ -277,7 +278,7 @@ async def _pages(
     if numbers:
         async with call.runtime.database.snapshot(call.tenant) as tx:
             if not await conversations.is_still(tx, conversation):
-                raise conversations.unknown()
+                raise errors.missing("conversation")
             pages = {number: await messages.page_messages(tx, conversation.id, number) for number in numbers}
     items: dict[int, TailItem] = {}
     missing: list[WindowWarning] = []

@@ -103,7 +103,7 @@ async def lock(tx: Tx, conversation_id: str, *, bound_to: str | None = None) -> 
         await conversations.lock(tx, before.line.root)
     conversation = await conversations.lock(tx, conversation_id, bound_to=bound_to)
     if conversation is None or conversation.uid != before.uid:
-        raise conversations.unknown()
+        raise errors.missing("conversation")
     return conversation
 
 
@@ -115,7 +115,7 @@ async def _gather(
     """
     stored = await erasing.stored(tx, conversation.id, seqs)
     if not stored:
-        raise errors.NotFound("There is no such message.")
+        raise errors.missing("message")
     seqs = [message.seq for message in stored]
     texts = [text async for text in repeats.texts(tx, conversation.id, seqs[0], seqs[-1], set(seqs))]
     repeated = await repeats.find(tx, conversation.scope, repeats.source_of(texts))

@@ -47,7 +47,7 @@ async def write(
 async def _require(tx: Tx, conversation_id: str, note: UUID) -> None:
     row = await kept.one(tx, note)
     if row is None or (row.conversation_id, row.pinned, row.status) != (conversation_id, True, "held"):
-        raise errors.NotFound("There is no such note.")
+        raise errors.missing("note")
 
 
 async def erase(tx: ErasingTx, conversation_id: str, note: UUID, *, bound_to: str | None) -> StoredResponse:

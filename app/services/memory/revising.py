@@ -41,10 +41,6 @@ class Change:
     """The writer is shown the memory's key; else one that a rule read in the former words goes with them."""
 
 
-def unknown() -> errors.NotFound:
-    return errors.NotFound("There is no such memory.")
-
-
 async def change(
     runtime: Runtime, tx: Tx, memory: UUID, wanted: Change, *, bound_to: str | None, sensitive: bool
 ) -> tuple[SearchHit, StoredMemory]:
@@ -69,10 +65,10 @@ async def _locked(tx: Tx, memory: UUID, bound_to: str | None, *, sensitive: bool
     await locks.lock_owner(tx, errors.existing(await remembered.owner(tx, memory), "memory"))
     row = await kept.one(tx, memory)
     if row is None or (row.sensitive and not sensitive):
-        raise unknown()
+        raise errors.missing("memory")
     await _admit(tx, row, bound_to)
     if row.conversation_id is not None and await conversations.lock(tx, row.conversation_id) is None:
-        raise unknown()
+        raise errors.missing("memory")
     return row
 
 
@@ -84,7 +80,7 @@ async def _admit(tx: Tx, row: StoredMemory, bound_to: str | None) -> None:
     if space is not None:
         await spaces.get(tx, space, bound_to, right="write")
     elif own not in (scope_of(row.user_id, None), scope):
-        raise unknown()
+        raise errors.missing("memory")
 
 
 def _check(before: StoredMemory, wanted: Change) -> None:

@@ -86,7 +86,7 @@ async def named(tx: ReadTx, names: Sequence[str], user_id: str | None, conversat
         else:
             raise errors.Invalid.at(["body", "scopes"], f"has `{name}`, and the search has none")
     if conversation is not None and not {scope.owner for scope in wide} <= set(conversation.searched):
-        raise spaces.unknown()
+        raise errors.missing("space")
     return [*([View(_by_owner(*wide))] if wide else []), *views]
 
 

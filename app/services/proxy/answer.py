@@ -53,7 +53,7 @@ from app.services.proxy.state import AnswerTask, Watch, record
 from app.services.proxy.writing import Telling, given_again, writer_of
 from app.services.tools import tool_calls
 from app.services.tools.remember import remember
-from app.store import conversations, messages
+from app.store import messages
 from app.telemetry.tracing import tell_usage
 from app.text.language import scalars
 
@@ -192,7 +192,7 @@ async def _window(task: AnswerTask) -> Context:
     )  # fmt: skip
     window = await context(runtime, task.asked.tenant, known.id, wanted)
     if window.conversation_uid != known.uid:
-        raise conversations.unknown()
+        raise errors.missing("conversation")
     return window
 
 

@@ -49,10 +49,6 @@ class ResponsePlace:
     follows: Follows
 
 
-def _unknown() -> errors.NotFound:
-    return errors.NotFound("There is no such response.")
-
-
 async def continued(runtime: Runtime, caller: Caller, body: Mapping[str, Any]) -> ResponsePlace | None:
     """Return where a request goes on, if it says so: after a compaction, or after an earlier response.
 
@@ -79,14 +75,14 @@ async def _compacted(runtime: Runtime, caller: Caller, item: Mapping[str, Any]) 
 async def place_of(runtime: Runtime, caller: Caller, response_id: str) -> ResponsePlace:
     """Return where an answer is in its conversation. Raises NotFound."""
     if not RESPONSE_ID.fullmatch(response_id):
-        raise _unknown()
+        raise errors.missing("response")
     async with runtime.database.snapshot(caller.tenant) as tx:
         found = await proxied.response_place(tx, f"{RESPONSE}{response_id.rpartition('_')[2]}")
         if found is None:
-            raise _unknown()
+            raise errors.missing("response")
         known = await conversations.find(tx, found[0], bound_to=caller.user_id)
     if known is None:
-        raise _unknown()
+        raise errors.missing("response")
     return ResponsePlace(known, Follows(found[1], is_last=True))
 
 
@@ -104,7 +100,7 @@ async def delete(runtime: Runtime, caller: Caller, response_id: str) -> None:
     place = await place_of(runtime, caller, response_id)
     async with runtime.database.begin(caller.tenant) as tx:
         if not await proxied.forget_response(tx, place.conversation.id, place.follows.seq, response_id):
-            raise _unknown()
+            raise errors.missing("response")
 
 
 async def input_items(runtime: Runtime, caller: Caller, response_id: str) -> list[dict[str, Any]]:

@@ -293,6 +293,6 @@ async def _latest(asking: Asker, count: int) -> list[Said]:
         return []
     async with asking.runtime.database.snapshot(asking.tenant) as tx:
         if not await conversations.is_still(tx, asking.conversation):
-            raise conversations.unknown()
+            raise errors.missing("conversation")
         rows = await messages.history(tx, asking.conversation.id, INTEGER_MAX, count, newest_first=True)
     return [Said(row.seq, row.role, said_text(row)[:2_000], speaker(row)) for row in reversed(rows)]

@@ -8,6 +8,7 @@ from typing import Any
 
 import anyio.to_thread
 
+from app import errors
 from app.core import wording
 from app.core.conversation import Conversation
 from app.core.history.rows import HistoryMessage
@@ -145,7 +146,7 @@ async def _hold(tx: Tx, asking: Asker, bound_to: str | None) -> None:
         return
     current = await conversations.hold(tx, conversation.id, bound_to=bound_to)
     if current is None or current.uid != conversation.uid:
-        raise conversations.unknown()
+        raise errors.missing("conversation")
     if conversation.space_id is not None:
         await spaces.hold(tx, conversation.space_id, bound_to)
 
