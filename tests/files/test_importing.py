@@ -262,6 +262,42 @@ def test_what_belongs_to_several_users_is_not_given_to_one_by_guess(
         assert kept["content_preview"] == f"{name} likes tea"
 
 
+MEM0 = [{"id": "m", "memory": "Likes tea", "agent_id": "concierge"}]
+CREWAI = [{"id": "m", "content": "Likes tea", "scope": "/u", "importance": 0.5, "categories": ["concierge"]}]
+REDIS = {
+    "session_id": "s", "messages": [{"id": "1", "role": "user", "content": "Hello"}],
+    "memories": [{"id": "m", "text": "Likes tea", "topics": ["concierge"]}],
+}  # fmt: skip
+HINDSIGHT = {"items": [{"id": "m", "text": "Likes tea", "fact_type": "world", "tags": ["concierge"]}]}
+PAM: Json = {
+    "schema": "portable-ai-memory", "owner": {"id": "u"},
+    "memories": [{"id": "m", "content": "Likes tea", "tags": ["concierge"],
+                  "provenance": {"platform": "other", "extraction_method": "llm_inference"}}],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "value", [MEM0, CREWAI, REDIS, HINDSIGHT, PAM], ids=str.split("mem0 crewai redis hindsight pam")
+)
+def test_a_fact_of_another_memory_is_not_the_persons_own_words_and_is_found_by_its_keywords(
+    client: httpx.Client, base_url: str, tmp_path: Path, value: Any
+) -> None:
+    receipt(base_url, written(tmp_path, "facts.json", value), "--user", "u")
+    [kept] = client.get("/memories", params={"user_id": "u"}).json()["items"]
+    assert (kept["content_preview"], kept["source"]) == ("Likes tea", "import")
+    asked = {"user_id": "u", "query": "concierge", "search_mode": "keyword"}
+    [hit] = client.post("/memories/search", json=asked).json()["results"]
+    assert hit["memory_key"] == kept["memory_key"]
+
+
+def test_what_another_tool_says_a_person_wrote_is_theirs(client: httpx.Client, base_url: str, tmp_path: Path) -> None:
+    [memory] = PAM["memories"]
+    by_hand = {**memory, "provenance": {"platform": "other", "extraction_method": "explicit_user_input"}}
+    receipt(base_url, written(tmp_path, "memory-store.json", {**PAM, "memories": [by_hand]}), "--user", "u")
+    [kept] = client.get("/memories", params={"user_id": "u"}).json()["items"]
+    assert kept["source"] == "person"
+
+
 def test_a_bundle_of_portable_memory_comes_back_whole(client: httpx.Client, base_url: str, tmp_path: Path) -> None:
     receipt(base_url, written(tmp_path, "conversations.json", CHATGPT), "--user", "u")
     memory = {"user_id": "u", "content": "Likes tea", "keywords": ["tea"], "memory_type": "preference"}

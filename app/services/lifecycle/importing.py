@@ -389,7 +389,7 @@ async def _scope(
 async def _memory(job: _Import, line: MemoryLine) -> None:
     runtime, tenant = job.runtime, job.tenant
     content, offsets = without_nul(line.content)
-    read_by = searchable(line.content, tuple(line.keywords)) if line.source == "person" else line.content
+    read_by = searchable(line.content, tuple(line.keywords)) if line.source in ("person", "import") else line.content
     found = await anyio.to_thread.run_sync(all_vectors, read_by) if line.is_found else [(0, 0, NO_TERMS)]
     tokens = await runtime.count(marked(content)) if line.pinned else 0
     ids = [line.id, *(uuid7() for _ in found[1:])]

@@ -257,7 +257,9 @@ def _is_learnt(memory: Json) -> bool:
 
 def _kept(memory: Json, owner: Any) -> Memory:
     line, temporal = _own(memory), memory.get("temporal") or {}
-    more = {name: line[name] for name in _MEMBERS if line.get(name) is not None}
+    is_theirs = (memory.get("provenance") or {}).get("extraction_method") == _METHODS["person"]
+    by = {"source": "person" if is_theirs else "import"}
+    more = {name: line[name] for name in _MEMBERS if line.get(name) is not None} or by
     until = None if line else time_of(temporal.get("valid_until"))
     return Memory(
         str(memory.get("id")), str(memory.get("content") or ""), line.get("metadata") or {},

@@ -368,6 +368,7 @@ def crewai(document: Document) -> Iterator[Found]:
 
 
 def _memory(memory: Json, text: Any, user: Any, words: Sequence[str]) -> Memory | Skipped:
+    """Return a memory of another service: a model wrote most of them, and none says that a person did."""
     if not isinstance(text, str) or not text.strip():
         return Skipped(f"memory {memory.get('id')}", "it has no text")
     named_by = (memory.get(name) for name in words)
@@ -381,4 +382,5 @@ def _memory(memory: Json, text: Any, user: Any, words: Sequence[str]) -> Memory 
         user if isinstance(user, str) and user else None,
         list(dict.fromkeys(str(one)[:100] for one in flat))[:20],
         time_of(memory.get("expiration_date") or memory.get("expires_at")),
+        {"source": "import"},
     )
