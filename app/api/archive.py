@@ -31,7 +31,7 @@ from app.services import limits as storage
 from app.services.idempotency import StoredResponse
 from app.services.lifecycle import erasing
 from app.services.lifecycle.erasing import ErasingTx
-from app.services.memory import archiving, searching, views
+from app.services.memory import archiving, querying, views
 from app.services.memory.archiving import ArchivePart, ArchiveRequest
 from app.store import archives, conversations
 from app.store.archives import ArchiveFilter
@@ -140,7 +140,7 @@ async def get_archive(
     length: Annotated[int | None, Query(ge=1, le=INTEGER_MAX, description="characters to return")] = None,
 ) -> Response:
     """Read an archive: whole, a range of characters, or the passages relevant to a query in reading order."""
-    ready = await searching.ready(runtime, caller.tenant, query) if query and query.strip() else None
+    ready = await querying.prepare(runtime, caller.tenant, query) if query and query.strip() else None
     part = ArchivePart(ready, max_tokens, offset, length)
     async with runtime.database.snapshot(caller.tenant) as tx:
         loaded = await archiving.load(tx, await views.of_caller(tx, caller.user_id), uuid, part)

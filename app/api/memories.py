@@ -38,9 +38,11 @@ from app.services.lifecycle import erasing
 from app.services.lifecycle.erasing import ErasingTx
 from app.services.memory import expanding, grepping, listing, remembering, revising, searching, views
 from app.services.memory.grepping import GrepRequest
+from app.services.memory.hits import find_memory
 from app.services.memory.keywords import keywords_of
 from app.services.memory.listing import Holder
 from app.services.memory.remembering import MemoryRequest
+from app.services.memory.results import characters, memory_view, search_view
 from app.services.memory.revising import Change
 from app.services.memory.searching import SearchRequest
 from app.services.tools import recall_agent
@@ -67,7 +69,7 @@ async def remember(write: Write) -> Response:
 
     async def work(tx: Tx) -> StoredResponse:
         found, conversation = await remembering.remember(write.runtime, tx, memory_request)
-        text = await run_in_thread_if_large(len(memory_request.content), lambda: dumps(searching.detail(found)))
+        text = await run_in_thread_if_large(len(memory_request.content), lambda: dumps(memory_view(found)))
         return StoredResponse.about(text, conversation, memory_request.user_id)
 
     return json_text(await write.once(work), status=201)
@@ -209,7 +211,7 @@ async def change_memory(write: Write, memory_key: UUID) -> Response:
         found, before = await revising.change(
             write.runtime, tx, memory_key, wanted, bound_to=write.caller.user_id, sensitive=write.caller.sensitive
         )
-        text = await run_in_thread_if_large(len(before.content), lambda: dumps(searching.detail(found)))
+        text = await run_in_thread_if_large(len(before.content), lambda: dumps(memory_view(found)))
         return StoredResponse(text, before.owner)
 
     return json_text(await write.once(work))
@@ -236,7 +238,7 @@ async def list_versions(
     before = cursors.decode_time_and_id(cursor)
     async with runtime.database.snapshot(caller.tenant) as tx:
         seen = await views.of_caller(tx, caller.user_id)
-        errors.existing(await searching.memory(tx, memory_key, seen, sensitive=caller.sensitive), "memory")
+        errors.existing(await find_memory(tx, memory_key, seen, sensitive=caller.sensitive), "memory")
         rows = await kept.versions(tx, memory_key, before, limit + 1)
     items = [listing.version(row) for row in rows[:limit] if caller.sensitive or not row.sensitive]
     last = rows[limit - 1] if len(rows) > limit else None
@@ -311,8 +313,8 @@ async def _search(runtime: Runtime, caller: Caller, body: schemas.SearchBody, pa
     result = await searching.search(runtime, caller.tenant, request)
     result = replace(result, warnings=[*result.warnings, *warnings])
     shown = "\n".join([expanded or body.query, *body.queries])
-    size = searching.size(result.hits, shown)
-    return await run_in_thread_if_large(size, lambda: json_value(searching.answer(result, shown)))
+    size = characters(result.hits, shown)
+    return await run_in_thread_if_large(size, lambda: json_value(search_view(result, shown)))
 
 
 @router.post(
@@ -392,6 +394,6 @@ async def get_memory(runtime: Wired, caller: Reader, memory_key: UUID) -> Respon
     """Get a memory in full, up to 100 KB."""
     async with runtime.database.snapshot(caller.tenant) as tx:
         seen = await views.of_caller(tx, caller.user_id)
-        found = errors.existing(await searching.memory(tx, memory_key, seen, sensitive=caller.sensitive), "memory")
+        found = errors.existing(await find_memory(tx, memory_key, seen, sensitive=caller.sensitive), "memory")
     size = len(found.text if found.whole is None else found.whole.content)
-    return await run_in_thread_if_large(size, lambda: json_value(searching.detail(found)))
+    return await run_in_thread_if_large(size, lambda: json_value(memory_view(found)))

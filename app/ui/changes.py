@@ -23,7 +23,9 @@ from app.postgres.transactions import Tx
 from app.runtime import Runtime
 from app.services.lifecycle import erasing, erasing_whole, noting
 from app.services.lifecycle.erasing import ErasingTx
-from app.services.memory import revising, searching, views
+from app.services.memory import revising, views
+from app.services.memory.hits import find_memory
+from app.services.memory.results import memory_view
 from app.services.memory.revising import Change
 from app.store import conversations
 from app.ui.forms import TEXT_MAX, read_form
@@ -86,8 +88,8 @@ def _note(form: Mapping[str, str]) -> UUID | None:
 async def memory_page(request: Request, runtime: Wired, viewer: Viewing, memory_key: UUID) -> Response:
     async with runtime.database.snapshot(viewer.tenant) as tx:
         seen = await views.of_caller(tx, viewer.user_id)
-        found = errors.existing(await searching.memory(tx, memory_key, seen, sensitive=viewer.sensitive), "memory")
-    memory = await anyio.to_thread.run_sync(searching.detail, found)
+        found = errors.existing(await find_memory(tx, memory_key, seen, sensitive=viewer.sensitive), "memory")
+    memory = await anyio.to_thread.run_sync(memory_view, found)
     can_edit = viewer.may_write and memory["memory_type"] in OWN_TYPES and not memory["is_cut"]
     return await page(request, "memory.html", section="search", viewer=viewer, memory=memory, can_edit=can_edit)
 

@@ -20,8 +20,9 @@ from app.core.model import INTEGER_MAX
 from app.postgres.transactions import ReadTx
 from app.queue import table
 from app.runtime import Runtime
-from app.services.memory import archiving, searching
+from app.services.memory import archiving, querying, searching
 from app.services.memory.archiving import ArchivePart
+from app.services.memory.results import search_view
 from app.services.memory.searching import SearchRequest
 from app.services.tools import why as explaining
 from app.services.views import inspect, progress
@@ -146,7 +147,7 @@ async def archive_page(
     offset: Annotated[int, Query(ge=0, le=INTEGER_MAX)] = 0,
 ) -> Response:
     params = query_of(request, {"query": 2_000})
-    ready = await searching.ready(runtime, viewer.tenant, params["query"]) if params["query"] else None
+    ready = await querying.prepare(runtime, viewer.tenant, params["query"]) if params["query"] else None
     part = ArchivePart(ready, offset=offset, length=ARCHIVE_CHARACTERS)
     async with runtime.database.snapshot(viewer.tenant) as tx:
         loaded = errors.existing(await archiving.load(tx, None, uuid, part), "archive")
@@ -192,7 +193,7 @@ async def _found(runtime: Runtime, viewer: Viewer, params: dict[str, str]) -> di
     )  # fmt: skip
     found = await searching.search(runtime, viewer.tenant, wanted)
     scores = [round(hit.score, 1) for hit in found.hits]
-    answer = searching.answer(found, params["query"])
+    answer = search_view(found, params["query"])
     answer["results"] = [{**one, "score": score} for one, score in zip(answer["results"], scores, strict=True)]
     return answer
 

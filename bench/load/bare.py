@@ -32,7 +32,7 @@ from app.core.scope import Scope
 from app.core.search import relevance
 from app.postgres.tenants import DEFAULT_TENANT
 from app.postgres.transactions import Connection
-from app.services.memory.searching import named_in
+from app.services.memory.querying import names_in
 from app.store.memory.memories import Meaning, PassageFilter, Scoring, search_statement
 from app.text import bm25
 
@@ -89,7 +89,7 @@ def read(file: str) -> Known:
 
 def search_of(user: str, query: str, meaning: Meaning | None = None) -> list[object]:
     """Return the statement and the arguments of Quire's keyword or hybrid search with no filters."""
-    scoring = Scoring(bm25.query(query), meaning, named=named_in(query, datetime.now(UTC).date()))
+    scoring = Scoring(bm25.query(query), meaning, named=names_in(query, datetime.now(UTC).date()))
     where = PassageFilter(score_min=relevance.score_of(0.0))
     sql, arguments = search_statement([Scope("user", user).owner], scoring, where, limit=FOUND)
     return [sql.text, DEFAULT_TENANT, *sql.arguments(arguments)]

@@ -28,8 +28,9 @@ from app.services.conversations.append import append
 from app.services.conversations.call import ContextRequest
 from app.services.conversations.context import context
 from app.services.conversations.requests import PostedMessages
-from app.services.memory import archiving, searching
+from app.services.memory import archiving, querying, searching
 from app.services.memory.archiving import ArchivePart, ArchiveRequest
+from app.services.memory.results import result_view
 from app.services.memory.searching import SearchRequest
 from app.settings import Settings
 from app.text import tokens
@@ -201,13 +202,13 @@ async def _of_archives(runtime: Runtime, archived: Mapping[asked.Fact, tuple[UUI
 
 
 async def _of_archive(runtime: Runtime, fact: asked.Fact, question: str, uuid: UUID, user: str) -> list[bool]:
-    query = await searching.ready(runtime, DEFAULT_TENANT, question)
+    query = await querying.prepare(runtime, DEFAULT_TENANT, question)
     async with runtime.database.snapshot(DEFAULT_TENANT) as tx:
         part = await archiving.load(tx, None, uuid, ArchivePart(query=query))
     assert part is not None
     view = await archiving.shown(runtime, part)
     hits = (await searching.search(runtime, DEFAULT_TENANT, SearchRequest(question, user, limit=SHOWN))).hits
-    right = [searching.result(hit, question) for hit in hits if fact.fact in hit.text]
+    right = [result_view(hit, question) for hit in hits if fact.fact in hit.text]
     return [
         any(fact.fact in text for _, text in part.passages[:SHOWN]),
         any(fact.fact in passage["text"] for passage in view["passages"]),

@@ -35,7 +35,7 @@ from app.services.conversations.append import append
 from app.services.conversations.call import ContextRequest
 from app.services.conversations.context import context
 from app.services.conversations.requests import PostedMessages
-from app.services.memory import searching
+from app.services.memory import querying, searching
 from app.services.memory.searching import SearchRequest
 from app.settings import Settings
 from app.text import bm25, tokens
@@ -191,7 +191,7 @@ def _categories(some: TalkSet, asked: Sequence[Question]) -> list[str]:
 
 
 async def _found(
-    runtime: Runtime, question: Question, mode: searching.Mode, asked_at: Mapping[str, datetime | None]
+    runtime: Runtime, question: Question, mode: querying.Mode, asked_at: Mapping[str, datetime | None]
 ) -> Ranked:
     request = SearchRequest(
         question.text[:10_000], user_id=question.talk, mode=mode, limit=DEPTH, asked_at=asked_at[question.talk]
@@ -236,7 +236,7 @@ class _Baselines:
         return self.talks[question.talk].messages
 
     async def vectors(self, question: Question) -> Ranked:
-        query = await searching.ready(self.runtime, DEFAULT_TENANT, question.text)
+        query = await querying.prepare(self.runtime, DEFAULT_TENANT, question.text)
         assert query.meaning is not None
         async with self.runtime.database.snapshot(DEFAULT_TENANT) as tx:
             rows = await tx.fetch(

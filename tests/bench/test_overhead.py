@@ -15,7 +15,7 @@ from app.core.scope import Scope
 from app.core.search.relevance import score_of
 from app.postgres.tenants import DEFAULT_TENANT
 from app.postgres.transactions import Connection, ReadTx
-from app.services.memory.searching import named_in
+from app.services.memory.querying import names_in
 from app.store.memory import memories
 from app.store.memory.memories import Meaning, PassageFilter, Scoring
 from app.store.memory.search_statement import BY_WORDS, SEARCH
@@ -60,7 +60,7 @@ def side(cpu_each: float) -> Side:
 @pytest.mark.parametrize("meaning", [None, MEANING])
 def test_the_bare_handler_searches_by_quires_own_statement_and_arguments(meaning: Meaning | None) -> None:
     seen = Seen()
-    scoring = Scoring(bm25.query("cold store"), meaning, named=named_in("cold store", date(2026, 1, 1)))
+    scoring = Scoring(bm25.query("cold store"), meaning, named=names_in("cold store", date(2026, 1, 1)))
     where = PassageFilter(score_min=score_of(0.0))
     search = memories.search(
         ReadTx(cast("Connection", seen), DEFAULT_TENANT), [Scope("user", "somebody").owner], scoring, where

@@ -16,8 +16,8 @@ from app.queue import table
 from app.runtime import Runtime
 from app.services.conversations.append import append
 from app.services.conversations.requests import PostedMessages
-from app.services.memory import searching
-from app.services.memory.searching import Found, SearchRequest
+from app.services.memory import querying, searching
+from app.services.memory.searching import SearchOutcome, SearchRequest
 from tests.api.kit import Json
 
 SYNONYMS = {
@@ -95,10 +95,10 @@ async def change_model(made: Runtime) -> None:
     await drain(made)
 
 
-async def find(made: Runtime, query: str, mode: searching.Mode = "hybrid", **more: object) -> Found:
+async def find(made: Runtime, query: str, mode: querying.Mode = "hybrid", **more: object) -> SearchOutcome:
     request = SearchRequest(query, **{"user_id": "u", "mode": mode, **more})  # type: ignore[arg-type]
     return await searching.search(made, DEFAULT_TENANT, request)
 
 
-def texts(found: Found) -> list[str]:
+def texts(found: SearchOutcome) -> list[str]:
     return [hit.text for hit in found.hits]

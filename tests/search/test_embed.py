@@ -14,7 +14,7 @@ from app.queue import table
 from app.queue.table import LeaseLost
 from app.runtime import Runtime
 from app.services.lifecycle.erasing import ErasingTx, erase_memory
-from app.services.memory import searching
+from app.services.memory import querying
 from app.services.memory.remembering import MemoryRequest, remember
 from app.store.memory import embeddings
 from tests.api.kit import assistant, call, result, turn, user
@@ -197,7 +197,7 @@ async def test_search_continues_while_a_new_model_replaces_vectors(made: Runtime
 async def test_embeddings_enabled_later_cover_earlier_messages(made: Runtime) -> None:
     await say(replace(made, embedder=None), "c", [user(f"text {n}") for n in range(5)])
     before = await find(replace(made, embedder=None), "text")
-    assert (before.mode, before.warnings) == ("keyword", [searching.NO_EMBEDDINGS])
+    assert (before.mode, before.warnings) == ("keyword", [querying.NO_EMBEDDINGS])
     assert len(await missing(made)) == 5
     await change_model(made)
     assert await missing(made) == []

@@ -10,7 +10,7 @@ from app.providers import Embedder
 from app.runtime import Runtime
 from app.services.conversations.call import ContextRequest
 from app.services.conversations.context import context
-from app.services.memory.searching import Found
+from app.services.memory.searching import SearchOutcome
 from tests.api.kit import user
 from tests.by_turns import few
 from tests.search.kit import Meanings, drain, find, say, texts
@@ -71,5 +71,5 @@ async def recalled(made: Runtime, query: str) -> bool:
     return bool(found.window.tail)
 
 
-def relevances(found: Found) -> list[float]:
+def relevances(found: SearchOutcome) -> list[float]:
     return [relevance(hit.score) for hit in found.hits]

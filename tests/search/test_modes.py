@@ -7,7 +7,7 @@ import pytest
 from app.core.search.relevance import relevance, score_of
 from app.postgres.tenants import DEFAULT_TENANT
 from app.runtime import Runtime
-from app.services.memory import searching
+from app.services.memory import querying
 from app.services.memory.remembering import MemoryRequest, remember
 from tests.api.kit import assistant, call, result, turn, user
 from tests.search.kit import Meanings, drain, find, say, texts
@@ -136,7 +136,7 @@ async def test_a_provider_that_is_down_leaves_the_keyword_search_with_a_warning(
     found = await find(made, "Hangzhou tea")
     assert texts(found)[0] == TEA["content"]
     assert found.mode == "keyword"
-    assert found.warnings == [searching.SEMANTIC_UNAVAILABLE]
+    assert found.warnings == [querying.SEMANTIC_UNAVAILABLE]
     meanings.is_down = False
     again = await find(made, "Hangzhou tea")
     assert (again.mode, again.warnings) == ("hybrid", [])

@@ -9,14 +9,14 @@ import pytest
 
 from app.providers import Embedder
 from app.runtime import Runtime
-from app.services.memory import searching
+from app.services.memory import querying
 from bench.search import talks
 from bench.search.talks import Question
 from tests.search.kit import drain, find, say
 
 pytestmark = pytest.mark.anyio
 
-MODES: Sequence[searching.Mode] = ("keyword", "semantic", "hybrid")
+MODES: Sequence[querying.Mode] = ("keyword", "semantic", "hybrid")
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
@@ -58,7 +58,7 @@ async def shown(made: Runtime, user_id: str, kind: str) -> float:
     return fmean(any(not hit.is_doubtful for hit in one.hits) for one in found)
 
 
-async def recall(made: Runtime, question: Question, mode: searching.Mode) -> float:
+async def recall(made: Runtime, question: Question, mode: querying.Mode) -> float:
     """The part of the evidence among the first ten."""
     found = await find(made, question.text, mode, user_id=question.talk, limit=10)
     return len(question.evidence & {hit.hit.seq for hit in found.hits}) / len(question.evidence)

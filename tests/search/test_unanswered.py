@@ -5,8 +5,8 @@ import pytest
 
 from app.core.search import relevance
 from app.runtime import Runtime
-from app.services.memory import searching
-from app.services.memory.searching import Found
+from app.services.memory import querying
+from app.services.memory.searching import SearchOutcome
 from bench.search import talks
 from tests.api.kit import append, assistant, ok, path, user
 from tests.search.kit import Meanings, drain, find, say, texts
@@ -31,12 +31,12 @@ async def talked(made: Runtime, language: str) -> None:
     await drain(made)
 
 
-def doubts(found: Found) -> set[bool]:
+def doubts(found: SearchOutcome) -> set[bool]:
     return {hit.is_doubtful for hit in found.hits}
 
 
 @pytest.mark.parametrize("mode", ["hybrid", "semantic"])
-async def test_what_was_never_spoken_of_finds_only_doubtful_results(made: Runtime, mode: searching.Mode) -> None:
+async def test_what_was_never_spoken_of_finds_only_doubtful_results(made: Runtime, mode: querying.Mode) -> None:
     """In Chinese, whose words this model confuses, test_shipped has the real model do it."""
     await talked(made, "en")
     found = await find(made, UNKNOWN, mode)

@@ -18,7 +18,7 @@ from app.core.window.render import tail_text
 from app.extractive import intents
 from app.services.conversations import tail
 from app.services.conversations.call import ContextRequest, WindowCall
-from app.services.memory import searching
+from app.services.memory import querying
 from app.store import conversations
 from app.text.queries import is_a_question
 
@@ -53,7 +53,7 @@ async def asked(call: WindowCall, shown: KeptWindow) -> str | None:
     said = newest_user_text([one for item in shown.parts.items if item.seq == seq for one in chat_messages(item.text)])
     if said is None:
         return None
-    asks = await searching.asks_for_earlier(call.runtime, call.tenant, said)
+    asks = await querying.asks_for_earlier(call.runtime, call.tenant, said)
     is_worth = intents.may_ask(said) if asks is None else asks >= (MAY_ASK_MIN if is_a_question(said) else ASKS_MIN)
     return said if is_worth else None
 
@@ -64,7 +64,7 @@ async def choose(call: WindowCall, shown: KeptWindow, said: str) -> Anchored | N
     """
     conversation, policy = shown.conversation, shown.target.policy
     room = max(0, min(policy.recall_max, int(shown.target.shares.available * ANCHORED_SHARE)) - TAIL_OVERHEAD)
-    query = await searching.ready(call.runtime, call.tenant, said, asked_at=conversation.said_at)
+    query = await querying.prepare(call.runtime, call.tenant, said, asked_at=conversation.said_at)
     async with call.runtime.database.begin(call.tenant, sharing=conversation.searched) as tx:
         items, sources = await tail.unasked(tx, call, shown, query, room)
         text = tail_text(items, conversation.language or "en") if items else None

@@ -72,7 +72,7 @@ from app.services.conversations.selection import (
     select_new_messages,
 )
 from app.services.idempotency import IdempotencyKey, StoredResponse
-from app.services.memory import noticing, searching
+from app.services.memory import noticing, querying
 from app.store import appending, conversations, erasing, messages, page_index
 from app.store.appending import IdempotentResponse
 
@@ -493,7 +493,7 @@ def _begin_reading(task: _Task, decided: _Decided) -> None:
     is_wanted = runtime.embedder is not None and runtime.policy(decided.append.conversation).recall == "auto"
     is_asked = is_wanted and newest.role == "user" and not isinstance(task.request, ImportedMessages)
     if is_asked and len(newest.body) <= LONG_CHARACTERS:
-        searching.begin(runtime, task.tenant, newest_user_text(chat_messages(newest.body)) or "")
+        querying.begin_vector(runtime, task.tenant, newest_user_text(chat_messages(newest.body)) or "")
 
 
 async def _check_client_ids(task: _Task, known: Conversation, selection: Arrivals) -> None:

@@ -30,10 +30,10 @@ from app.postgres.transactions import ReadTx
 from app.runtime import Runtime
 from app.services import spaces
 from app.services.conversations.call import ContextRequest, WindowCall
-from app.services.memory import archiving, recalling, searching
+from app.services.memory import archiving, querying, recalling, searching
 from app.services.memory.archiving import ArchivePart, Loaded
 from app.services.memory.hits import SearchHit
-from app.services.memory.searching import Query
+from app.services.memory.querying import Query
 from app.store import conversations, messages
 from app.store.memory import kept
 from app.store.memory.memories import Hit
@@ -84,7 +84,7 @@ async def gather(call: WindowCall, shown: KeptWindow, room: int, count: Count) -
     runtime, request, conversation = call.runtime, call.request, shown.conversation
     language: Language = conversation.language or "en"
     text = request.query if request.query and (request.load or has_subject(request.query)) else None
-    query = await searching.ready(runtime, call.tenant, text, asked_at=conversation.said_at) if text else None
+    query = await querying.prepare(runtime, call.tenant, text, asked_at=conversation.said_at) if text else None
     pages, warnings = await _pages(call, conversation, language, count)
     speaker, unknown = await _speaker(call, conversation, min(room, tokens_max(shown.window.ledger.budget)), count)
     free = room - weight(speaker, room)
@@ -229,7 +229,7 @@ async def _evidence(
     request, query, is_said = search.request, search.query, is_in_view is not None
     if query is None or most == 0 or not has_subject(query.text):
         return Evidence()
-    hits, _ = await searching.find(
+    hits, _ = await searching.find_passages(
         tx, query, most, sensitive=request.sensitive,
         asked_in=search.conversation, is_said=is_said, is_alone=search.is_alone, within=request.recall_filter,
     )  # fmt: skip
@@ -238,16 +238,16 @@ async def _evidence(
         if all(is_in_view(hits[at]) for at in answering):
             return Evidence()  # whatever the texts say, none of them would come
         hits = hits[: answering[-1] + 1]  # nor any of those after
-    told = await searching.judged(tx, query, hits, sensitive=request.sensitive)
+    told = await searching.judge(tx, query, hits, sensitive=request.sensitive)
     # what only repeats the query, as an earlier conversation or a retry does, is no evidence that anything answers
-    held = await searching.once([hit for hit in told if hit.status == "held"], query, is_said=True)
+    held = await searching.distinct([hit for hit in told if hit.status == "held"], query, is_said=True)
     return evidence(held, query.asks, is_said=is_said)
 
 
 def _degraded(query: Query | None) -> list[WindowWarning]:
     """Warn if the search fell back to keywords. Without an embedding model it always uses them, without a warning."""
     warnings = query.warnings if query is not None else []
-    return [WindowWarning(**warning) for warning in warnings if warning == searching.SEMANTIC_UNAVAILABLE]
+    return [WindowWarning(**warning) for warning in warnings if warning == querying.SEMANTIC_UNAVAILABLE]
 
 
 async def _speaker(

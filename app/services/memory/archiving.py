@@ -35,8 +35,8 @@ from app.queue import enqueue, outbox
 from app.recall.tools import TOOL_NAMES
 from app.runtime import Runtime
 from app.services.memory import insertion
+from app.services.memory.querying import Query
 from app.services.memory.recalling import TOKEN_CHARACTERS_MAX, clipped
-from app.services.memory.searching import Query
 from app.services.memory.views import hold, is_hidden
 from app.store import archives, conversations
 from app.store.archives import ShowingMessage

@@ -2,22 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Container, Hashable, Mapping, Sequence
 from datetime import datetime
-from typing import NamedTuple
+from functools import cache
+from typing import NamedTuple, TypeAlias
 from uuid import UUID
 
+from app.concurrency import LONG_COPIED, run_in_thread_if_large
+from app.core.encoded import marked
+from app.core.history.rows import HistoryMessage
 from app.core.line import is_here
 from app.core.scope import Scope
 from app.core.search.days import day_of
 from app.core.search.relevance import score_of
 from app.core.times import local
 from app.core.window.kept import StoredMemory
+from app.core.window.quote import plain_text, speaker_of, spoken_text
+from app.postgres.transactions import ReadTx
+from app.services.memory.previewing import PREVIEW_CHARACTERS
+from app.services.memory.recalling import seen
+from app.store import archives, messages
+from app.store.memory import memories, remembered
 from app.store.memory.memories import Hit
 from app.store.memory.remembered import ReplacedValue
 from app.text.queries import bare, has_subject, repeating, tells
 from app.text.questions import asks
 from app.text.statements import stated
+
+Place: TypeAlias = tuple[str | None, int | None]
 
 EMPTY_SCORE = score_of(0.01)
 """Of a result without a subject ("noted", 「好的」), at most: it answers nothing."""
@@ -118,3 +130,71 @@ def _newest(hits: Sequence[SearchHit]) -> SearchHit:
     newest = max(hits, key=lambda hit: hit.told)
     alike = newest.alike.union(*(hit.alike | {hit.key} for hit in hits)) - {newest.key}
     return newest._replace(alike=alike, score=max(hit.score for hit in hits))
+
+
+async def find_memory(
+    tx: ReadTx, key: UUID, owners: Container[UUID] | None = None, *, sensitive: bool
+) -> SearchHit | None:
+    """Return a memory with its text, or None; with owners, only if one of them has it."""
+    hit = await memories.find(tx, key, owners)
+    matches = await with_texts(tx, [hit], sensitive=sensitive) if hit else []
+    return matches[0] if matches else None
+
+
+async def with_texts(tx: ReadTx, hits: Sequence[Hit], *, sensitive: bool) -> list[SearchHit]:
+    """Return the hits with their texts, in the same order.
+
+    Leave out hits that no longer exist and, unless ``sensitive``, those of sensitive memories.
+    """
+    places = dict.fromkeys((h.conversation_id, h.seq) for h in hits if h.conversation_id and h.seq)
+    rows_by_place: dict[Place, HistoryMessage] = {row.place: row for row in await messages.by_place(tx, [*places])}
+    passages = await archives.passages(
+        tx, [(h.archive_id, h.start, h.length) for h in hits if h.archive_id is not None]
+    )
+    own = [h.id for h in hits if h.type != "passage"]  # an episode has content of its own once its message is pruned
+    contents = await remembered.contents(tx, own, sensitive=sensitive)
+    wholes = {row.id: row for row in contents.values()}
+    size = sum(len(row.body) for row in rows_by_place.values()) + sum(len(row.content) for row in wholes.values())
+    return await run_in_thread_if_large(
+        size, _hits_with_texts, hits, rows_by_place, passages, contents, wholes, most=LONG_COPIED
+    )
+
+
+def _hits_with_texts(
+    hits: Sequence[Hit], rows_by_place: Mapping[Place, HistoryMessage],
+    passages: Mapping[tuple[UUID, int], tuple[str, str]], contents: Mapping[UUID, StoredMemory],
+    wholes: Mapping[UUID, StoredMemory],
+) -> list[SearchHit]:  # fmt: skip
+    results = []
+    sent = cache(lambda place: _speaker_and_texts(rows_by_place[place]))  # several hits can share a message
+    own = {key: row.text for key, row in wholes.items()}
+    for hit in hits:
+        whole, said = contents.get(hit.id), rows_by_place.get((hit.conversation_id, hit.seq))
+        offset = said.said_offset if said is not None else 0
+        if whole is not None and hit.type != "episode":
+            content = own[whole.id]
+            text = content[hit.start : hit.start + hit.length]
+            text = marked(text) if text else marked(content)[:PREVIEW_CHARACTERS]  # its keywords matched
+            results.append(SearchHit(hit, hit.score, f"memory ({hit.type})", text, whole=whole, offset=offset))
+        elif hit.type not in ("episode", "passage"):
+            continue
+        elif hit.archive_id is not None:
+            passage = passages.get((hit.archive_id, hit.start))
+            if passage is not None:
+                results.append(SearchHit(hit, hit.score, f"tool {passage[0]}", passage[1], offset=offset))
+        elif (row := said) is not None:
+            name, said_all, spoken_all = sent(row.place)
+            passage_at = slice(hit.start, hit.start + hit.length)
+            text = own[whole.id] if whole is not None else said_all[passage_at]
+            line = row.line if text == said_all else ""
+            is_spoken = whole is not None or spoken_all is None or bool(spoken_all[passage_at].strip())
+            results.append(
+                SearchHit(hit, hit.score, row.role, text, row.id, None, line, row.body, name, is_spoken, offset)
+            )
+    return results
+
+
+def _speaker_and_texts(row: HistoryMessage) -> tuple[str | None, str, str | None]:
+    """Return a message's speaker, its text, and the text without calls and placeholders, None if it can have none."""
+    sent, can_call = seen(row), row.kind in ("call", "result")
+    return speaker_of(sent), plain_text(sent), spoken_text(sent) if can_call else None

@@ -27,7 +27,7 @@ from app.ids import uuid7
 from app.postgres.transactions import Tx
 from app.providers import Vector
 from app.runtime import Runtime
-from app.services.memory import recalling, searching
+from app.services.memory import querying, recalling
 from app.store import appending, conversations, messages
 from app.store.memory import kept
 from app.text.language import clip, squeeze
@@ -94,7 +94,7 @@ async def _read(runtime: Runtime, tenant: UUID, row: HistoryMessage) -> _Said | 
     text = recalling.said_text(row)
     if row.author not in PEOPLE or not (sentences := may_keep(text)):
         return None
-    vector = await searching.vector_of(runtime, tenant, text)
+    vector = await querying.vector_of(runtime, tenant, text)
     if vector is None:
         return None
     whole, several = intents.likely(text, vector), len(sentences) > 1
@@ -108,7 +108,7 @@ async def _read(runtime: Runtime, tenant: UUID, row: HistoryMessage) -> _Said | 
 
 
 async def _likely(runtime: Runtime, tenant: UUID, text: str) -> Likely | None:
-    return intents.likely(text, vector) if (vector := await searching.vector_of(runtime, tenant, text)) else None
+    return intents.likely(text, vector) if (vector := await querying.vector_of(runtime, tenant, text)) else None
 
 
 async def _wishes(runtime: Runtime, conversation: Conversation, said: Sequence[_Said]) -> list[NewWish]:
@@ -160,7 +160,7 @@ async def _meant(
     """Return the memory in mind that is nearest to a message, and how near it is."""
     async with runtime.database.snapshot(tenant) as tx:
         lines = (await kept.then(tx, conversation.id, said.row.seq, None, None))[:COMPARED_MAX]
-    vectors = [(line, await searching.vector_of(runtime, tenant, line.text)) for line in lines]
+    vectors = [(line, await querying.vector_of(runtime, tenant, line.text)) for line in lines]
     near = [(sum(map(mul, said.vector, vector)), line) for line, vector in vectors if vector is not None]
     closeness, line = max(near, key=itemgetter(0), default=(0.0, None))
     if line is None:

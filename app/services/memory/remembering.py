@@ -17,9 +17,9 @@ from app.core.window.kept import Status
 from app.ids import uuid7
 from app.postgres.transactions import Tx
 from app.runtime import Runtime
-from app.services.memory import insertion, searching
+from app.services.memory import insertion
 from app.services.memory.archiving import all_vectors
-from app.services.memory.hits import SearchHit
+from app.services.memory.hits import SearchHit, find_memory
 from app.services.memory.views import hold
 from app.store import conversations, locks, spaces
 from app.store.memory import kept
@@ -69,7 +69,7 @@ async def remember(runtime: Runtime, tx: Tx, request: MemoryRequest) -> tuple[Se
     await keep(runtime, tx, new, pinned=request.pinned)
     if request.alone and conversation is not None:
         await conversations.begin_generation(tx, conversation.id)
-    found = await searching.memory(tx, new.id, sensitive=True)
+    found = await find_memory(tx, new.id, sensitive=True)
     assert found is not None
     return found, conversation
 

@@ -19,8 +19,8 @@ from app.ids import uuid7
 from app.postgres.transactions import Tx
 from app.queue import outbox
 from app.runtime import Runtime
-from app.services.memory import remembering, searching
-from app.services.memory.hits import SearchHit
+from app.services.memory import remembering
+from app.services.memory.hits import SearchHit, find_memory
 from app.services.memory.remembering import MemoryRequest
 from app.store import conversations, locks, spaces
 from app.store.memory import kept, remembered
@@ -56,7 +56,7 @@ async def change(
         await kept.withdraw(tx, [before.holder])
     if before.scope.is_alone and before.conversation_id is not None:
         await conversations.begin_generation(tx, before.conversation_id)
-    found = await searching.memory(tx, memory, sensitive=True)
+    found = await find_memory(tx, memory, sensitive=True)
     assert found is not None
     return found, before
 

@@ -2,69 +2,38 @@
 
 from __future__ import annotations
 
-import asyncio
-import json
-import logging
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, date, datetime, tzinfo
-from functools import cache
+from datetime import datetime
 from math import inf
-from typing import Any, Literal, TypeAlias
 from uuid import UUID
 
 import anyio.to_thread
 
-from app.concurrency import LONG_COPIED, run_in_thread_if_large
-from app.core.canonical import dumps
+from app.concurrency import run_in_thread_if_large
 from app.core.conversation import Conversation
-from app.core.encoded import marked
-from app.core.history.rows import HistoryMessage
 from app.core.line import named
-from app.core.messages import METADATA_MAX
 from app.core.search import relevance
 from app.core.search.fusion import fused
 from app.core.search.narrowing import EVERYTHING, Narrowing
-from app.core.search.vector_text import last_speaker, middle, query_text
-from app.core.search.when import days_named
-from app.core.times import first_id, time_text
-from app.core.window.kept import StoredMemory, Then
-from app.core.window.quote import plain_text, speaker_of, spoken_text
-from app.extractive import intents
-from app.extractive.lines import message_line
-from app.extractive.terms import key_terms
+from app.core.times import first_id
+from app.core.window.kept import Then
 from app.postgres.transactions import ReadTx
-from app.providers import Embedder, ProviderError, Vector
 from app.runtime import Runtime
 from app.services.memory import past, reranking, views
-from app.services.memory.hits import SearchHit, worth_showing
-from app.services.memory.listing import standing
-from app.services.memory.previewing import PREVIEW_CHARACTERS, preview
-from app.services.memory.recalling import seen
+from app.services.memory.hits import SearchHit, with_texts, worth_showing
+from app.services.memory.querying import Mode, Query, prepare
 from app.services.memory.views import View
-from app.store import archives, conversations, messages
-from app.store.memory import embeddings, memories, narrowing, remembered
-from app.store.memory.memories import Asking, Hit, Hits, Meaning, Named, OnLine, QueryPart
+from app.store import conversations
+from app.store.memory import embeddings, memories, narrowing
+from app.store.memory.memories import Asking, Hit, Hits, OnLine
 from app.text import bm25
-from app.text.language import scalar
-from app.text.queries import asks_of_replies, has_subject, parts, subject_of
+from app.text.queries import has_subject
 from app.text.statements import STATEMENT_CHARACTERS
 
-Mode = Literal["hybrid", "semantic", "keyword"]
-Place: TypeAlias = tuple[str | None, int | None]
-
-QUERY_SECONDS = 5.0
-"""For the vector of a query; then the words alone have to do."""
 REPEATS_MAX = 100
 """Additional memories read to replace repetitions among the results."""
 
-_logger = logging.getLogger(__name__)
-
-NO_EMBEDDINGS = {"code": "embeddings_absent", "detail": "no embedding model is in use; the keyword search answers"}
-SEMANTIC_UNAVAILABLE = {
-    "code": "semantic_unavailable",
-    "detail": "the embedding model did not answer; the keyword search answers",
-}
 NO_WORDS = {"code": "nothing_to_search_for", "detail": "the query has no words to search for"}
 
 
@@ -102,7 +71,7 @@ class SearchRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class SearchOutcome:
     """The results of a search, best first."""
 
     hits: Sequence[SearchHit]
@@ -114,129 +83,13 @@ class Found:
     """The request's queries that found nothing but doubtful results, if there are several."""
 
 
-@dataclass(frozen=True, slots=True)
-class Query:
-    """A prepared query: its terms, its meaning if a model could be asked, and the search mode."""
-
-    text: str
-    terms: Sequence[int]
-    meaning: Meaning | None
-    mode: Mode
-    warnings: list[dict[str, str]]
-    named: Named
-    """The speakers and the days that it names."""
-    asks: float | None
-    """How likely it asks for something that was said before; None where that cannot be read from its vector."""
-    of_replies: bool
-    """Whether it asks for an assistant's words."""
-    parts: Sequence[QueryPart] = ()
-
-    @property
-    def may_ask(self) -> bool:
-        return self.asks is None or self.asks >= relevance.MAY_ASK_MIN
-
-
-async def ready(
-    runtime: Runtime, tenant: UUID, text: str, mode: Mode = "hybrid", asked_at: datetime | None = None
-) -> Query:
-    """Make a query ready. To be called while no connection is held: a model may be asked.
-
-    ``asked_at``: what "yesterday" is the day before, and where; None: now, in UTC.
-    """
-    asks = await asks_for_earlier(runtime, tenant, text) if mode != "keyword" else None
-    of_replies = asks_of_replies(text)
-    text = subject_of(scalar(text))
-    asked_at = asked_at or datetime.now(UTC)
-    named = named_in(text, asked_at.date(), asked_at.tzinfo or UTC)
-    terms = bm25.query(text)
-    meaning: Meaning | None = None
-    warnings: list[dict[str, str]] = []
-    if mode != "keyword":
-        meaning, warnings = await _meaning(runtime, tenant, text)
-    done: Mode = mode if meaning is not None else "keyword"
-    compound = await _parts(runtime, tenant, text, meaning)
-    return Query(text, terms, meaning, done, warnings, named, asks, of_replies, compound)
-
-
-async def asks_for_earlier(runtime: Runtime, tenant: UUID, text: str) -> float | None:
-    """Return how likely a text asks for something that was said before; None where its vector is not there to tell.
-
-    A dialogue that is handed over asks for whatever bears on it.
-    """
-    text = scalar(text)
-    if subject_of(text) != text or last_speaker(text) is not None:
-        return relevance.ASKS_SURELY
-    if runtime.embedder is None or runtime.embedder.model != intents.MODEL:
-        return None
-    vector = await vector_of(runtime, tenant, text)
-    return intents.ASKS.probability(text, vector) if vector is not None else None
-
-
-async def vector_of(runtime: Runtime, tenant: UUID, text: str) -> Vector | None:
-    """Return the vector of a message, which is computed once; None where no model answers."""
-    meaning, _ = await _meaning(runtime, tenant, scalar(text))
-    return embeddings.vector(meaning.vector) if meaning is not None else None
-
-
-def named_in(text: str, today: date, zone: tzinfo = UTC) -> Named:
-    return Named(bm25.speakers(text), relevance.favoured(days_named(text, today), zone))
-
-
-async def _parts(runtime: Runtime, tenant: UUID, text: str, meaning: Meaning | None) -> list[QueryPart]:
-    """Make the parts of a compound query ready; those that get no vector are left out if the whole has one."""
-    found = [QueryPart(bm25.query(part)) for part in parts(text)]
-    if meaning is None:
-        return found
-    meanings = [(await _meaning(runtime, tenant, part))[0] for part in parts(text)]
-    return [part._replace(vector=its.vector) for part, its in zip(found, meanings, strict=True) if its is not None]
-
-
-def begin(runtime: Runtime, tenant: UUID, text: str) -> None:
-    """Begin to compute the vector of a message that was just stored: its window will want it, and finds it here."""
-    if runtime.embedder is not None and runtime.embedder.model == intents.MODEL and text.strip():
-        _reading(runtime, runtime.embedder, tenant, scalar(text))
-
-
-def _reading(runtime: Runtime, embedder: Embedder, tenant: UUID, text: str) -> asyncio.Task[str | None]:
-    parts = [query_text(part.strip()) for part in (text, last_speaker(text)) if part]
-    key = (tenant, embedder.model, "\n\n".join(parts))
-    known = runtime.caches.query_vectors
-    reading = known.get(key)
-    if reading is None or reading.cancelled() or (reading.done() and reading.result() is None):
-        reading = known[key] = asyncio.create_task(_read(embedder, parts))
-    return reading
-
-
-async def _read(embedder: Embedder, parts: Sequence[str]) -> str | None:
-    try:
-        async with asyncio.timeout(QUERY_SECONDS):
-            vectors = [await embedder.embed_query(part) for part in parts]
-            return embeddings.literal(vectors[0] if len(vectors) == 1 else middle(vectors))
-    except (ProviderError, TimeoutError) as error:
-        _logger.warning("a query was searched for by keyword: %s", type(error).__name__)
-        return None
-
-
-async def _meaning(runtime: Runtime, tenant: UUID, text: str) -> tuple[Meaning | None, list[dict[str, str]]]:
-    embedder = runtime.embedder
-    if embedder is None:
-        return None, [NO_EMBEDDINGS]
-    if not text.strip():
-        return None, []
-    vector = await asyncio.shield(_reading(runtime, embedder, tenant, text))
-    if vector is None:
-        return None, [SEMANTIC_UNAVAILABLE]
-    model = embeddings.model_id(embedder.model, embedder.dimensions)
-    return Meaning(model, vector, *relevance.spread(embedder.model)), []
-
-
-async def search(runtime: Runtime, tenant: UUID, request: SearchRequest) -> Found:
+async def search(runtime: Runtime, tenant: UUID, request: SearchRequest) -> SearchOutcome:
     """Search the memories of a user or a conversation. Takes its own connection.
 
     Raises NotFound for a conversation that is unknown or not the user's.
     """
     texts = [request.query, *request.queries, *([request.expansion] if request.expansion else [])]
-    queries = [await ready(runtime, tenant, text, request.mode, request.asked_at) for text in texts]
+    queries = [await prepare(runtime, tenant, text, request.mode, request.asked_at) for text in texts]
     keywords = [term for word in request.keywords for term in bm25.query(word)]
     wide = replace(request, limit=reranking.candidates(runtime, request.limit))
     async with runtime.database.snapshot(tenant) as tx:
@@ -255,7 +108,7 @@ async def search(runtime: Runtime, tenant: UUID, request: SearchRequest) -> Foun
     every = [[hit for one in answers[i : i + each] for hit in one.hits] for i in range(0, len(answers), each)]
     unanswered = [text for text, own in zip(asked, every, strict=False) if all(hit.is_doubtful for hit in own)]
     unanswered = unanswered if hits and len(asked) > 1 else []
-    return Found(hits, total, queries[0].mode, request.expansion, warnings, unanswered)
+    return SearchOutcome(hits, total, queries[0].mode, request.expansion, warnings, unanswered)
 
 
 async def _answers(
@@ -350,21 +203,21 @@ async def _search(
         keywords=keywords, since=first_id(request.since) if request.since else memories.FIRST,
         until=first_id(request.until) if request.until else memories.LAST, score_min=least, sensitive=request.sensitive,
     )  # fmt: skip
-    distinct: list[SearchHit] = []
+    kept: list[SearchHit] = []
     total = 0
     for limit in (request.limit, request.limit + REPEATS_MAX):
         results = await memories.search(tx, view.owners, asked, where, limit=limit)
-        told = await judged(tx, query, results.hits, sensitive=request.sensitive)
+        told = await judge(tx, query, results.hits, sensitive=request.sensitive)
         told = [hit._replace(scope=view.scopes[hit.hit.owner]) if hit.hit.owner else hit for hit in told]
-        distinct = [hit for hit in await once(told, query) if hit.score >= least]
-        total = max(len(distinct), results.total - len(results.hits) + len(told))
+        kept = [hit for hit in await distinct(told, query) if hit.score >= least]
+        total = max(len(kept), results.total - len(results.hits) + len(told))
         lowest = results.hits[-1].score if len(results.hits) == limit else -inf  # nothing else scores more
-        if lowest == -inf or [hit.score for hit in distinct[request.limit - 1 : request.limit]] >= [lowest]:
+        if lowest == -inf or [hit.score for hit in kept[request.limit - 1 : request.limit]] >= [lowest]:
             break
-    return _SearchAnswer(distinct[: request.limit], total)
+    return _SearchAnswer(kept[: request.limit], total)
 
 
-async def judged(tx: ReadTx, query: Query, hits: Sequence[Hit], *, sensitive: bool) -> list[SearchHit]:
+async def judge(tx: ReadTx, query: Query, hits: Sequence[Hit], *, sensitive: bool) -> list[SearchHit]:
     """Return results with their texts, best first, each with a mark if it hardly answers: searches and windows judge
     alike. An assistant's replies score less unless they are asked for. What was taken back is left out.
     """
@@ -386,24 +239,13 @@ async def judged(tx: ReadTx, query: Query, hits: Sequence[Hit], *, sensitive: bo
     return sorted(weighed, key=lambda hit: -hit.score)
 
 
-async def once(hits: Sequence[SearchHit], query: Query, *, is_said: bool = False) -> list[SearchHit]:
+async def distinct(hits: Sequence[SearchHit], query: Query, *, is_said: bool = False) -> list[SearchHit]:
     """Return of results that say the same one, and none that only asks the query again: see ``worth_showing``."""
     size = sum(min(len(hit.text), STATEMENT_CHARACTERS) for hit in hits)  # of a longer one hardly as much is looked at
     return await run_in_thread_if_large(size, worth_showing, hits, query.text, is_said)
 
 
-def answer(result_set: Found, query: str) -> dict[str, Any]:
-    """Return a search's response over HTTP."""
-    return {
-        "results": [result(hit, query) for hit in result_set.hits],
-        "total_found": result_set.total,
-        "mode": result_set.mode,
-        "search_query_expanded": result_set.query_expanded,
-        "warnings": result_set.warnings,
-    }
-
-
-async def find(
+async def find_passages(
     tx: ReadTx, query: Query, limit: int,
     *, sensitive: bool, asked_in: Conversation, is_said: bool, is_alone: bool, within: Narrowing = EVERYTHING,
 ) -> Hits:  # fmt: skip
@@ -423,140 +265,3 @@ async def find(
         among=among, conversation=conversation, line=line, asking=asking, sensitive=sensitive
     )  # fmt: skip
     return await memories.search(tx, owners, asked, where, limit=limit, every_passage=True)
-
-
-async def memory(tx: ReadTx, key: UUID, owners: Container[UUID] | None = None, *, sensitive: bool) -> SearchHit | None:
-    """Return a memory with its text; with owners, only if one of them finds it."""
-    hit = await memories.find(tx, key, owners)
-    matches = await with_texts(tx, [hit], sensitive=sensitive) if hit else []
-    return matches[0] if matches else None
-
-
-async def with_texts(tx: ReadTx, hits: Sequence[Hit], *, sensitive: bool) -> list[SearchHit]:
-    """Return the hits with their texts, in the same order.
-
-    Hits that no longer exist are left out, and so are sensitive ones unless ``sensitive``.
-    """
-    places = dict.fromkeys((h.conversation_id, h.seq) for h in hits if h.conversation_id and h.seq)
-    rows_by_place: dict[Place, HistoryMessage] = {row.place: row for row in await messages.by_place(tx, [*places])}
-    passages = await archives.passages(
-        tx, [(h.archive_id, h.start, h.length) for h in hits if h.archive_id is not None]
-    )
-    own = [h.id for h in hits if h.type != "passage"]  # of episodes those whose messages are pruned
-    contents = await remembered.contents(tx, own, sensitive=sensitive)
-    wholes = {row.id: row for row in contents.values()}
-    size = sum(len(row.body) for row in rows_by_place.values()) + sum(len(row.content) for row in wholes.values())
-    return await run_in_thread_if_large(size, _told, hits, rows_by_place, passages, contents, wholes, most=LONG_COPIED)
-
-
-def _told(
-    hits: Sequence[Hit], rows_by_place: Mapping[Place, HistoryMessage],
-    passages: Mapping[tuple[UUID, int], tuple[str, str]], contents: Mapping[UUID, StoredMemory],
-    wholes: Mapping[UUID, StoredMemory],
-) -> list[SearchHit]:  # fmt: skip
-    results = []
-    sent = cache(lambda place: _sent(rows_by_place[place]))  # several hits can be of one; those of archives need none
-    own = {key: row.text for key, row in wholes.items()}
-    for hit in hits:
-        whole, said = contents.get(hit.id), rows_by_place.get((hit.conversation_id, hit.seq))
-        offset = said.said_offset if said is not None else 0
-        if whole is not None and hit.type != "episode":
-            content = own[whole.id]
-            text = content[hit.start : hit.start + hit.length]
-            text = marked(text) if text else marked(content)[:PREVIEW_CHARACTERS]  # its keywords matched
-            results.append(SearchHit(hit, hit.score, f"memory ({hit.type})", text, whole=whole, offset=offset))
-        elif hit.type not in ("episode", "passage"):
-            continue
-        elif hit.archive_id is not None:
-            passage = passages.get((hit.archive_id, hit.start))
-            if passage is not None:
-                results.append(SearchHit(hit, hit.score, f"tool {passage[0]}", passage[1], offset=offset))
-        elif (row := said) is not None:
-            name, said_all, spoken_all = sent(row.place)
-            passage_at = slice(hit.start, hit.start + hit.length)
-            text = own[whole.id] if whole is not None else said_all[passage_at]
-            line = row.line if text == said_all else ""
-            is_spoken = whole is not None or spoken_all is None or bool(spoken_all[passage_at].strip())
-            results.append(
-                SearchHit(hit, hit.score, row.role, text, row.id, None, line, row.body, name, is_spoken, offset)
-            )
-    return results
-
-
-def _sent(row: HistoryMessage) -> tuple[str | None, str, str | None]:
-    """Return a message's speaker, its text, and that without calls and placeholders where it can have some."""
-    sent, can_call = seen(row), row.kind in ("call", "result")
-    return speaker_of(sent), plain_text(sent), spoken_text(sent) if can_call else None
-
-
-DETAIL_BYTES = 100_000
-"""Of a memory in full, as the API promises."""
-
-
-def fields(found: SearchHit, query: str) -> dict[str, Any]:
-    hit = found.hit
-    return {
-        "memory_key": str(found.key),
-        "memory_type": hit.type,
-        "role": found.spoken_by,
-        "name": found.name,
-        "summary": found.line or message_line("user", found.text),
-        "content_preview": preview(found.text, query),
-        "relevance_score": round(relevance.relevance(found.score), 4),
-        "created_at": time_text(hit.created_at),
-        "keywords": list(found.whole.keywords) if found.whole else key_terms(found.text, 5),
-        "conversation_id": hit.conversation_id,
-        "page": hit.page,
-        "message_ids": [str(found.message_id)] if found.message_id else [],
-        "archive_id": str(hit.archive_id) if hit.archive_id else None,
-        "metadata": json.loads(found.whole.metadata) if found.whole else _sent_metadata(found.body),
-    }
-
-
-def _sent_metadata(body: str) -> dict[str, Any]:
-    """Return the `metadata` that a message was sent with; {} if it is no object or longer than a memory's can be."""
-    if '"metadata"' not in body:
-        return {}
-    sent = json.loads(body).get("metadata")
-    return sent if isinstance(sent, dict) and len(dumps(sent)) <= METADATA_MAX else {}
-
-
-def result(found: SearchHit, query: str) -> dict[str, Any]:
-    scope = found.whole.scope if found.whole else found.scope
-    return {
-        **fields(found, query),
-        "scope": scope.name if scope else None,
-        "similar": found.similar,
-        "doubtful": found.is_doubtful,
-        "replaced": _replaced(found),
-    }
-
-
-def _replaced(found: SearchHit) -> dict[str, Any] | None:
-    row = found.replaced
-    if row is None:
-        return None
-    times = {"valid_from": time_text(row.valid_from), "valid_to": time_text(row.valid_to)}
-    return {"memory_key": str(row.id), "content_preview": marked(row.content)[:PREVIEW_CHARACTERS], **times}
-
-
-def size(hits: Sequence[SearchHit], query: str) -> int:
-    """Return how many characters ``result`` will process in total."""
-    return sum(len(hit.text) + len(hit.body) + len(query) for hit in hits)
-
-
-def detail(found: SearchHit) -> dict[str, Any]:
-    text = found.whole.text if found.whole else found.text
-    content = text.encode()
-    is_cut = len(content) > DETAIL_BYTES
-    shown = content[:DETAIL_BYTES].decode(errors="ignore") + "… [cut]" if is_cut else text
-    whole = found.whole
-    return {
-        **fields(found, ""),
-        "content": shown,
-        "is_cut": is_cut,
-        "sensitivity": "sensitive" if whole and whole.sensitive else "normal",
-        "expires_at": time_text(whole.expires_at) if whole and whole.expires_at else None,
-        "source": whole.source if whole else "extractive",
-        **standing(whole, text),
-    }

@@ -13,7 +13,7 @@ from app.core.window.quote import day_heading, memories_text, passage_line, pass
 from app.services.memory.grepping import GrepHit, GrepLines
 from app.services.memory.hits import SearchHit
 from app.services.memory.keywords import Keyword
-from app.services.memory.searching import Found
+from app.services.memory.searching import SearchOutcome
 
 QUERY_SHOWN = 100
 """Characters of a query that found nothing."""
@@ -29,7 +29,7 @@ def hit_text(hit: GrepHit, here: str | None, language: Language) -> str:
     return passage_text(hit.page or 0, role, hit.line.shown, hit.said_at, elsewhere, language)
 
 
-def search_text(found: Found, shown: Sequence[Mapping[str, Any]], here: str | None, language: Language) -> str:
+def search_text(found: SearchOutcome, shown: Sequence[Mapping[str, Any]], here: str | None, language: Language) -> str:
     """Format a search's results, and which of its queries found nothing; ``shown`` are the results as values."""
     lines = []
     for hit, one in zip(found.hits, shown, strict=True):

@@ -36,11 +36,12 @@ from app.recall.tools import Tool
 from app.runtime import Runtime
 from app.services.conversations import cuts
 from app.services.idempotency import IdempotencyKey, StoredResponse, run_idempotently
-from app.services.memory import archiving, expanding, grepping, keywords, recalling, searching, views
+from app.services.memory import archiving, expanding, grepping, keywords, querying, recalling, searching, views
 from app.services.memory.archiving import ArchivePart
 from app.services.memory.grepping import GrepRequest
-from app.services.memory.hits import SearchHit
+from app.services.memory.hits import SearchHit, find_memory
 from app.services.memory.recalling import clipped
+from app.services.memory.results import characters, memory_view, result_view
 from app.services.memory.searching import SearchRequest
 from app.services.tools import found_lines
 from app.store import conversations, heads, messages
@@ -280,7 +281,7 @@ async def _load_tool_history(call: ToolRun) -> Answer:
     loaded_archive = None
     if uuid is not None:
         request_part = ArchivePart(
-            query=await searching.ready(call.runtime, call.tenant, query) if query is not None else None,
+            query=await querying.prepare(call.runtime, call.tenant, query) if query is not None else None,
             max_tokens=min(max_tokens or room.most, room.most) if max_tokens or length else room.usual,
             offset=call.arguments.get("offset", 0),
             length=length,
@@ -324,9 +325,7 @@ async def _search_memories(call: ToolRun) -> Answer:
     if not search_results.hits:
         return _nothing(search_results.warnings, call.language)
     query = "\n".join([expansion or query, *queries])
-    results = await run_in_thread_if_large(
-        searching.size(search_results.hits, query), _results, search_results.hits, query
-    )
+    results = await run_in_thread_if_large(characters(search_results.hits, query), _results, search_results.hits, query)
     text = found_lines.search_text(search_results, results, call.conversation_id, call.language)
     passing = [warning for warning in search_results.warnings if warning["code"] != "embeddings_absent"]
     return Answer(text, results, note=wording.lacking(passing, call.language).strip())
@@ -337,7 +336,7 @@ def _place(hit: Hit) -> tuple[str | None, int | None, datetime]:
 
 
 def _results(hits: Sequence[SearchHit], query: str) -> list[dict[str, Any]]:
-    return [{**searching.result(hit, query), "role": hit.role} for hit in hits]
+    return [{**result_view(hit, query), "role": hit.role} for hit in hits]
 
 
 async def _grep(call: ToolRun) -> Answer:
@@ -408,14 +407,14 @@ async def _get_memory_detail(call: ToolRun) -> Answer:
     if key is not None:
         async with call.runtime.database.snapshot(call.tenant) as tx:
             owners = await call.asking.owners(tx) if call.asking.conversation is None else None
-            found = await searching.memory(tx, key, owners, sensitive=call.asking.sensitive)
+            found = await find_memory(tx, key, owners, sensitive=call.asking.sensitive)
             if found is not None and not call.asking.sees(found.hit):
                 found = None
             if found is not None and await views.is_hidden(tx, call.asking.conversation, *_place(found.hit)):
                 found = None
     if found is None:
         return Answer(wording.NO_MEMORY.say(call.language), is_error=True)
-    detail = {**await anyio.to_thread.run_sync(searching.detail, found), "role": found.role}
+    detail = {**await anyio.to_thread.run_sync(memory_view, found), "role": found.role}
     hit, elsewhere = found.hit, found.elsewhere(call.conversation_id)
     place = hit.page or 0, found.role
     line = passage_text(*place, marked(detail["content"]), found.said_at, elsewhere, call.language, found.name)
