@@ -15,6 +15,7 @@ from app.api.http import cursors, links
 from app.api.http.answers import json_text, list_of, long_json_value, page_of
 from app.api.http.body import json_body, require_storable
 from app.api.http.callers import Reader
+from app.api.http.cursors import Cursor, Limit
 from app.api.http.path_ids import check_id
 from app.api.http.runtime import Wired
 from app.api.http.times import Time
@@ -112,8 +113,8 @@ async def list_archives(
     runtime: Wired,
     caller: Reader,
     where: Annotated[ArchiveFilter, Depends(_filter)],
-    cursor: Annotated[str | None, Query(max_length=500)] = None,
-    limit: Annotated[int, Query(ge=1, le=200)] = 50,
+    cursor: Cursor = None,
+    limit: Limit = 50,
 ) -> Response:
     """List archives, newest first, without their content."""
     where = replace(where, user_id=caller.user(where.user_id, ("query", "user_id")))

@@ -6,11 +6,11 @@ from fastapi import APIRouter
 from starlette.responses import Response
 
 from app import errors
-from app.api.conversations import Cursor, Limit
 from app.api.http import cursors, links
 from app.api.http.answers import json_text, json_value
 from app.api.http.body import json_body, require_storable
 from app.api.http.callers import Reader
+from app.api.http.cursors import Cursor, Limit
 from app.api.http.path_ids import ConversationId, check_id
 from app.api.http.runtime import Wired
 from app.api.http.writes import Write
@@ -86,8 +86,7 @@ async def list_branches(
     `trunk` is the conversation that the tree began with, `shown` the branch that its id shows.
     """
     after = cursors.decode_time_and_id(cursor)
-    async with runtime.database.snapshot(caller.tenant) as tx:
-        known = await conversations.get(tx, conversation_id, bound_to=caller.user_id)
+    async with conversations.snapshot(runtime.database, caller, conversation_id) as (tx, known):
         trunk = await conversations.get(tx, known.line.root, bound_to=caller.user_id)
         rows = await forking.browse(tx, known, after, limit + 1)
     last = rows[limit - 1] if len(rows) > limit else None

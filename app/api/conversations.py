@@ -16,6 +16,7 @@ from app.api.http import cursors, links
 from app.api.http.answers import json_text, json_value, list_of, long_json_value, page_of
 from app.api.http.body import json_body, require_storable
 from app.api.http.callers import Reader
+from app.api.http.cursors import Cursor, Limit
 from app.api.http.path_ids import ConversationId, check_id
 from app.api.http.runtime import Wired
 from app.api.http.writes import Write, WriteRequest
@@ -51,9 +52,6 @@ from app.store.memory import kept
 from app.store.proxy import proxied_requests
 
 router = APIRouter(tags=["conversations"])
-
-Limit = Annotated[int, Query(ge=1, le=200, description="maximum number of items")]
-Cursor = Annotated[str | None, Query(max_length=500, description="`next_cursor` of the previous response")]
 
 
 @router.post(
@@ -143,9 +141,8 @@ def _item(row: ListedConversation) -> dict[str, Any]:
 @router.get("/conversations/{conversation_id}", response_model=schemas.ConversationResponse)
 async def get_conversation(runtime: Wired, caller: Reader, conversation_id: ConversationId) -> Response:
     """Get a conversation."""
-    async with runtime.database.snapshot(caller.tenant) as tx:
-        conversation = await conversations.get(tx, conversation_id, bound_to=caller.user_id)
-    return json_value(inspect.conversation_view(conversation))
+    async with conversations.snapshot(runtime.database, caller, conversation_id) as (_, conversation):
+        return json_value(inspect.conversation_view(conversation))
 
 
 @router.patch(
@@ -272,8 +269,7 @@ async def get_contents(
     `entries` are pages with lines of their own, `chapters` the lines of the others: chapters, volumes of them, or runs
     of pages.
     """
-    async with runtime.database.snapshot(caller.tenant) as tx:
-        conversation = await conversations.get(tx, conversation_id, bound_to=caller.user_id)
+    async with conversations.snapshot(runtime.database, caller, conversation_id) as (tx, conversation):
         return json_value(await inspect.contents_view(runtime, tx, conversation, budget))
 
 
@@ -283,10 +279,9 @@ async def list_pages(
 ) -> Response:
     """List the conversation's pages in order."""
     after = cursors.decode_int(cursor) or 0
-    async with runtime.database.snapshot(caller.tenant) as tx:
-        line = (await conversations.get(tx, conversation_id, bound_to=caller.user_id)).id
-        rows = await messages.pages(tx, line, after=after, limit=limit + 1)
-        return page_of(await inspect.page_items(tx, line, rows), limit, "page")
+    async with conversations.snapshot(runtime.database, caller, conversation_id) as (tx, conversation):
+        rows = await messages.pages(tx, conversation.id, after=after, limit=limit + 1)
+        return page_of(await inspect.page_items(tx, conversation.id, rows), limit, "page")
 
 
 @router.get("/conversations/{conversation_id}/pages/{page}", response_model=PageResponse)
@@ -294,8 +289,7 @@ async def get_page(runtime: Wired, caller: Reader, conversation_id: Conversation
     """Get a page with its messages in full. This does not count as a recall."""
     if not 1 <= page <= INTEGER_MAX:
         raise errors.NotFound("Pages are numbered from 1.")
-    async with runtime.database.snapshot(caller.tenant) as tx:
-        conversation = await conversations.get(tx, conversation_id, bound_to=caller.user_id)
+    async with conversations.snapshot(runtime.database, caller, conversation_id) as (tx, conversation):
         view = await inspect.page_view(tx, conversation, page)
     return await long_json_value(view)
 
@@ -303,16 +297,14 @@ async def get_page(runtime: Wired, caller: Reader, conversation_id: Conversation
 @router.get("/conversations/{conversation_id}/summary", response_model=SummaryResponse)
 async def get_summary(runtime: Wired, caller: Reader, conversation_id: ConversationId) -> Response:
     """Get the rolling summary and how far it reaches."""
-    async with runtime.database.snapshot(caller.tenant) as tx:
-        conversation = await conversations.get(tx, conversation_id, bound_to=caller.user_id)
+    async with conversations.snapshot(runtime.database, caller, conversation_id) as (tx, conversation):
         return json_value(await inspect.summary_view(runtime, tx, conversation))
 
 
 @router.get("/conversations/{conversation_id}/status", response_model=Status)
 async def get_status(runtime: Wired, caller: Reader, conversation_id: ConversationId) -> Response:
     """Get the progress of a conversation's background work, and its archived tool results."""
-    async with runtime.database.snapshot(caller.tenant) as tx:
-        conversation = await conversations.get(tx, conversation_id, bound_to=caller.user_id)
+    async with conversations.snapshot(runtime.database, caller, conversation_id) as (tx, conversation):
         rows = await archives.browse(tx, archives.ArchiveFilter(conversation.id), limit=100)
         work = await progress.status_view(tx, conversation)
     archived = [
@@ -332,7 +324,6 @@ async def list_proxied_requests(
     They are kept for thirty days. The model's API reports the tokens; QUIRE_PROXY_PRICES says what they cost.
     """
     before = cursors.decode_id(cursor)
-    async with runtime.database.snapshot(caller.tenant) as tx:
-        conversation = await conversations.get(tx, conversation_id, bound_to=caller.user_id)
+    async with conversations.snapshot(runtime.database, caller, conversation_id) as (tx, conversation):
         rows = await proxied_requests.browse(tx, conversation.id, before, limit + 1)
     return page_of([request_view(*row, runtime.proxying.prices) for row in rows], limit, "id")

@@ -16,6 +16,7 @@ from app.api.http import cursors, links
 from app.api.http.answers import json_text, json_value, list_of, page_of
 from app.api.http.body import Part, json_body, read_model, unstorable
 from app.api.http.callers import READS, Reader
+from app.api.http.cursors import Cursor, Limit
 from app.api.http.fast_routes import every_turn, parameters, read_query
 from app.api.http.path_ids import check_id
 from app.api.http.runtime import Wired, runtime_of
@@ -179,8 +180,8 @@ async def list_memories(
     among: Annotated[Narrowing, Depends(listed)],
     held: Annotated[Held, Depends(held_of)],
     memory_types: Annotated[list[OwnType], Query(max_length=4)] = [],  # noqa: B006
-    cursor: Annotated[str | None, Query(max_length=500)] = None,
-    limit: Annotated[int, Query(ge=1, le=200)] = 50,
+    cursor: Cursor = None,
+    limit: Limit = 50,
 ) -> Response:
     """List memories of a user or a conversation that were stored or found worth keeping, newest first.
 
@@ -231,8 +232,8 @@ async def list_versions(
     runtime: Wired,
     caller: Reader,
     memory_key: UUID,
-    cursor: Annotated[str | None, Query(max_length=500)] = None,
-    limit: Annotated[int, Query(ge=1, le=200)] = 50,
+    cursor: Cursor = None,
+    limit: Limit = 50,
 ) -> Response:
     """List what a memory's key said over time, the latest first; of a memory without a key itself alone."""
     before = cursors.decode_time_and_id(cursor)

@@ -15,6 +15,7 @@ from app.api.http import cursors, links
 from app.api.http.answers import json_text, list_of, long_json_value
 from app.api.http.body import is_large, json_body, parse_model, read_json, read_model, require_storable, work_on
 from app.api.http.callers import IDEMPOTENCY_KEY, RECEIPT, Reader, Writer
+from app.api.http.cursors import Cursor
 from app.api.http.document import DOCUMENT
 from app.api.http.fast_routes import every_turn, idempotency_key, parameters, read_query
 from app.api.http.path_ids import BRANCH, CONVERSATION_ID, ConversationId, check_id, path_id
@@ -195,7 +196,7 @@ async def list_messages(
     runtime: Wired,
     caller: Reader,
     conversation_id: ConversationId,
-    cursor: Annotated[str | None, Query(max_length=500)] = None,
+    cursor: Cursor = None,
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
     after_seq: Annotated[int, Query(ge=0, le=INTEGER_MAX, description="only messages after this `seq`")] = 0,
     order: Annotated[Literal["asc", "desc"], Query(description="oldest (`asc`) or newest (`desc`) first")] = "asc",
@@ -210,8 +211,7 @@ async def list_messages(
         after = INTEGER_MAX if newest_first else after_seq
     elif not newest_first:
         after = max(after, after_seq)
-    async with runtime.database.snapshot(caller.tenant) as tx:
-        conversation = await conversations.get(tx, conversation_id, bound_to=caller.user_id)
+    async with conversations.snapshot(runtime.database, caller, conversation_id) as (tx, conversation):
         rows = await messages.history(tx, conversation.id, after, limit + 1, newest_first=newest_first)
         rows = [row for row in rows if row.seq > after_seq]
         items = await inspect.message_views(tx, rows[:limit], conversation.language or "en")

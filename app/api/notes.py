@@ -32,8 +32,7 @@ TOPICS_MAX = 30
 @router.get("/conversations/{conversation_id}/notes", response_model=list_of("NoteList", schemas.NoteResponse))
 async def list_notes(runtime: Wired, caller: Reader, conversation_id: ConversationId) -> Response:
     """List what was said or set in a conversation to be kept in mind: its pinned memories."""
-    async with runtime.database.snapshot(caller.tenant) as tx:
-        conversation = await conversations.get(tx, conversation_id, bound_to=caller.user_id)
+    async with conversations.snapshot(runtime.database, caller, conversation_id) as (tx, conversation):
         rows = await kept.of_conversation(tx, conversation.id)
     return json_value({"items": [noting.view(row) for row in rows], "next_cursor": None})
 
@@ -85,8 +84,7 @@ async def list_topics(runtime: Wired, caller: Reader, conversation_id: Conversat
 
     Background jobs assign topics to closed pages, with the LLM if there is one.
     """
-    async with runtime.database.snapshot(caller.tenant) as tx:
-        conversation = await conversations.get(tx, conversation_id, bound_to=caller.user_id)
+    async with conversations.snapshot(runtime.database, caller, conversation_id) as (tx, conversation):
         topics = await page_index.topics(tx, conversation.id, TOPIC_PAGES)
     items = [
         {"topic": topic.name, "mention_count": topic.mentions, "last_page": topic.last_page}

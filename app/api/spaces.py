@@ -11,6 +11,7 @@ from app.api.http import cursors
 from app.api.http.answers import json_text, json_value, list_of, page_of
 from app.api.http.body import json_body, require_storable
 from app.api.http.callers import Reader
+from app.api.http.cursors import Cursor, Limit
 from app.api.http.path_ids import SLASH, check_id
 from app.api.http.runtime import Wired
 from app.api.http.writes import Write
@@ -42,8 +43,6 @@ async def _user(user: Annotated[str, Path(description="a user id", examples=["sa
 
 SpaceId = Annotated[str, Depends(_space_id)]
 User = Annotated[str, Depends(_user)]
-Cursor = Annotated[str | None, Query(max_length=500)]
-Limit = Annotated[int, Query(ge=1, le=200)]
 
 
 def _said(space_id: str, value: dict[str, Any]) -> StoredResponse:

@@ -10,6 +10,7 @@ from starlette.responses import Response
 from app.api.http import cursors
 from app.api.http.answers import json_text, json_value, list_of, page_of
 from app.api.http.callers import Reader
+from app.api.http.cursors import Cursor, Limit
 from app.api.http.path_ids import ConversationId
 from app.api.http.runtime import Wired
 from app.api.schemas import served as schemas
@@ -22,8 +23,6 @@ from app.services.tools.why import why
 router = APIRouter(tags=["messages"])
 
 WindowNumber = Annotated[int, Path(ge=1, le=9_223_372_036_854_775_807)]
-Limit = Annotated[int, Query(ge=1, le=200, description="maximum number of items")]
-Cursor = Annotated[str | None, Query(max_length=500, description="`next_cursor` of the previous response")]
 
 
 @router.get("/conversations/{conversation_id}/windows", response_model=list_of("ServedList", schemas.ServedRecord))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import astuple, dataclass, replace
 from datetime import UTC, datetime
 from itertools import starmap
@@ -14,11 +15,13 @@ from asyncpg import Record
 
 from app.core.canonical import dumps
 from app.core.conversation import Conversation, ConversationEnd, OpenCall
+from app.core.edge.caller import Caller
 from app.core.line import CallersId, Line, Stretch
 from app.core.model import Anchored, FileWeight, Totals
 from app.core.scope import space_of_keys
 from app.core.times import local
 from app.errors import Conflict, Forbidden, existing
+from app.postgres.database import Database
 from app.postgres.sight import widen
 from app.postgres.statements import SqlFile
 from app.postgres.transactions import ReadTx, Tx
@@ -130,6 +133,15 @@ async def _found(tx: ReadTx, conversation_id: str, bound_to: str | None, sql: st
     if branch is not None and branch.line.root == known.line.root:
         return branch
     return None if conversation_id.branch else known
+
+
+@asynccontextmanager
+async def snapshot(
+    database: Database, caller: Caller, conversation_id: str
+) -> AsyncIterator[tuple[ReadTx, Conversation]]:
+    """Open a snapshot with a conversation that the caller may see. Raises NotFound."""
+    async with database.snapshot(caller.tenant) as tx:
+        yield tx, await get(tx, conversation_id, bound_to=caller.user_id)
 
 
 async def get(tx: ReadTx, conversation_id: str, *, bound_to: str | None = None) -> Conversation:

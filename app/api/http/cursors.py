@@ -1,17 +1,22 @@
-"""Cursors: the place where a list continues, opaque to the caller.
+"""Parameters of a list: its limit, and the cursor that says where it continues, opaque to the caller.
 
-What decodes one raises Invalid if ``encode`` did not make it, and returns None where there is none.
+Each ``decode_…`` returns None without a cursor, and raises Invalid for one that ``encode`` did not make.
 """
 
 import base64
 import json
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import TypeVar
+from typing import Annotated, TypeVar
 from uuid import UUID
+
+from fastapi import Query
 
 from app import errors
 from app.core.model import INTEGER_MAX
+
+Limit = Annotated[int, Query(ge=1, le=200, description="maximum number of items")]
+Cursor = Annotated[str | None, Query(max_length=500, description="`next_cursor` of the previous response")]
 
 LONGEST_NUMBER = 10
 Place = TypeVar("Place")

@@ -12,6 +12,7 @@ from starlette.responses import Response
 from app.api.http import cursors
 from app.api.http.answers import list_of, page_of
 from app.api.http.callers import Admin
+from app.api.http.cursors import Cursor
 from app.api.http.runtime import Wired
 from app.api.http.times import Time
 from app.api.schemas import audit as schemas
@@ -32,7 +33,7 @@ async def get_audit(
     since: Annotated[Time | None, Query()] = None,
     action: Annotated[Action | None, Query()] = None,
     user_id: Annotated[str | None, Query(max_length=ID_MAX, description="whom callers were bound to")] = None,
-    cursor: Annotated[str | None, Query(max_length=500)] = None,
+    cursor: Cursor = None,
     limit: Annotated[int, Query(ge=1, le=1000)] = 200,
 ) -> Response:
     """List who read or erased what, the oldest first. Empty unless QUIRE_AUDIT is set."""

@@ -12,6 +12,7 @@ from app import errors
 from app.api.http import cursors
 from app.api.http.answers import json_text, json_value
 from app.api.http.callers import Admin
+from app.api.http.cursors import Cursor
 from app.api.http.runtime import Wired
 from app.api.http.writes import WriteByAdmin
 from app.api.schemas import work as schemas
@@ -28,7 +29,7 @@ router = APIRouter(tags=["jobs"])
 async def list_jobs(
     runtime: Wired,
     caller: Admin,
-    cursor: Annotated[str | None, Query(max_length=500)] = None,
+    cursor: Cursor = None,
     limit: Annotated[int, Query(ge=1, le=200, description="maximum number of dead letters")] = 50,
 ) -> Response:
     """Get background work in numbers, by lane, with model usage, and list the dead letters.

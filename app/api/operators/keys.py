@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Annotated
 from uuid import UUID
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter
 from starlette.responses import Response
 
 from app import errors
@@ -14,6 +13,7 @@ from app.api.http import cursors, links
 from app.api.http.answers import json_text, list_of, page_of
 from app.api.http.body import json_body
 from app.api.http.callers import Admin
+from app.api.http.cursors import Cursor, Limit
 from app.api.http.path_ids import check_id
 from app.api.http.runtime import Wired
 from app.api.http.writes import WriteByAdmin
@@ -96,8 +96,8 @@ def checked(body: schemas.KeyBody) -> KeyRequest:
 async def list_keys(
     runtime: Wired,
     caller: Admin,
-    cursor: Annotated[str | None, Query(max_length=500)] = None,
-    limit: Annotated[int, Query(ge=1, le=200)] = 50,
+    cursor: Cursor = None,
+    limit: Limit = 50,
 ) -> Response:
     """List keys, newest first, including revoked ones. A key bound to a user or space sees the keys of it."""
     after = cursors.decode_id(cursor)

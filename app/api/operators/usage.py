@@ -12,6 +12,7 @@ from starlette.responses import Response
 from app.api.http import cursors
 from app.api.http.answers import json_value
 from app.api.http.callers import Admin
+from app.api.http.cursors import Cursor
 from app.api.http.runtime import Wired
 from app.api.http.times import Time
 from app.api.schemas import usage as schemas
@@ -32,7 +33,7 @@ async def get_usage(
     caller: Admin,
     by: Annotated[Literal["user", "tenant", "conversation", "model"], Query()] = "tenant",
     since: Annotated[Time | None, Query(description="counts from this day (UTC) on; default: 30 days ago")] = None,
-    cursor: Annotated[str | None, Query(max_length=500)] = None,
+    cursor: Cursor = None,
     limit: Annotated[int, Query(ge=1, le=1000)] = 200,
 ) -> Response:
     """Get calls and tokens of models, what their caches saved, and what that costs.

@@ -27,8 +27,7 @@ async def shown(runtime: Runtime, caller: Caller, conversation_id: str, window: 
     which form and words, or that it was not. Raises NotFound.
     """
     await serving.write(runtime)
-    async with runtime.database.snapshot(caller.tenant) as tx:
-        known = await conversations.get(tx, conversation_id, bound_to=caller.user_id)
+    async with conversations.snapshot(runtime.database, caller, conversation_id) as (tx, known):
         name, is_number = known.line.own, len(window) < 11 and window.isdecimal()
         number = int(window) if is_number else await stored.number_of(tx, name, window)
         rows = await stored.browse(tx, name, number + 1, 1) if number is not None and number < INTEGER_MAX else []

@@ -100,8 +100,7 @@ async def browse(
     await serving.write(runtime)
     until = before or INTEGER_MAX
     found: list[tuple[int, ServedFrame, Served]] = []
-    async with runtime.database.snapshot(caller.tenant) as tx:
-        known = await conversations.get(tx, conversation_id, bound_to=caller.user_id)
+    async with conversations.snapshot(runtime.database, caller, conversation_id) as (tx, known):
         while len(found) < limit and until > 1:
             rows = await stored.browse(tx, known.line.own, until, ROWS_AT_ONCE)
             found += [one for row in rows for one in reversed(row.windows) if one[0] < (before or INTEGER_MAX)]
@@ -117,8 +116,7 @@ async def browse(
 async def window(runtime: Runtime, caller: Caller, conversation_id: str, number: int) -> Replayed:
     """Return a served window by its number. Raises NotFound."""
     await serving.write(runtime)
-    async with runtime.database.snapshot(caller.tenant) as tx:
-        conversation = await conversations.get(tx, conversation_id, bound_to=caller.user_id)
+    async with conversations.snapshot(runtime.database, caller, conversation_id) as (tx, conversation):
         return await replayed(runtime, tx, conversation, number, sensitive=caller.sensitive)
 
 
@@ -127,8 +125,7 @@ async def difference(
 ) -> dict[str, Any]:
     """Return what changed between two served windows; by default since the one before. Raises NotFound."""
     await serving.write(runtime)
-    async with runtime.database.snapshot(caller.tenant) as tx:
-        conversation = await conversations.get(tx, conversation_id, bound_to=caller.user_id)
+    async with conversations.snapshot(runtime.database, caller, conversation_id) as (tx, conversation):
         at = (runtime, tx, conversation)
         new = await replayed(*at, number, sensitive=caller.sensitive)
         before = number - 1 if earlier is None else earlier

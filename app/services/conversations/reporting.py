@@ -51,8 +51,7 @@ async def report(
 
     Raises NotFound, Conflict if there is no parent, Invalid for a place that is no result.
     """
-    async with runtime.database.snapshot(caller.tenant) as tx:
-        child = await conversations.get(tx, conversation_id, bound_to=caller.user_id)
+    async with conversations.snapshot(runtime.database, caller, conversation_id) as (tx, child):
         name = child.parent_id or child.parent
         if name is None:
             raise errors.Conflict("The conversation has no parent: it is neither a branch nor a sub-agent's.")
