@@ -4,14 +4,10 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from typing import Any
-from uuid import UUID
 
 import anyio.to_thread
 
-from app.core.scope import Scope
 from app.extractive.terms import kind_of, scored_terms
-from app.runtime import Runtime
-from app.services.memory import expanding
 
 CONTEXT_PART = 0.5
 """The weight of words that only the context has."""
@@ -40,10 +36,3 @@ def _keywords(query: str, context: str, count: int) -> list[Keyword]:
     best = sorted(scores.items(), key=lambda item: -item[1])[:count]
     most = max((score for _, score in best), default=1.0) or 1.0
     return [Keyword(term, kind_of(term), round(score / most, 2)) for term, score in best]
-
-
-async def expanded(runtime: Runtime, tenant: UUID, scope: Scope, query: str) -> str | None:
-    """Return the query with an LLM's words; None without an LLM, or if it fails."""
-    if runtime.chat is None:
-        return None
-    return (await expanding.expand(runtime, tenant, scope, query))[0]

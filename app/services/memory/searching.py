@@ -72,10 +72,11 @@ class SearchRequest:
 
 @dataclass(frozen=True, slots=True)
 class SearchOutcome:
-    """The results of a search, best first."""
+    """The results of a search, or of one of its queries, best first."""
 
     hits: Sequence[SearchHit]
     total: int
+    """The number of matches."""
     mode: Mode
     query_expanded: str | None = None
     warnings: list[dict[str, str]] = field(default_factory=list)
@@ -94,62 +95,55 @@ async def search(runtime: Runtime, tenant: UUID, request: SearchRequest) -> Sear
     wide = replace(request, limit=reranking.candidates(runtime, request.limit))
     async with runtime.database.snapshot(tenant) as tx:
         answers, lags = await _answers(tx, wide, queries, keywords)
-    hits, each = answers[0].hits, len(answers) // len(queries)
-    if len(answers) > 1:
-        hits = await anyio.to_thread.run_sync(_fused, [one.hits for one in answers], each, wide)
+    hits = answers[0][0].hits
+    if len(queries) > 1 or len(answers[0]) > 1:
+        hits = await anyio.to_thread.run_sync(_fused, answers, wide)
     asked = [request.query, *request.queries]
     hits, reranker_warnings = await reranking.reranked(runtime, "\n".join(asked), hits)
     hits = hits[: request.limit]
-    total = max(len(hits), *(one.total for one in answers))
+    total = max(len(hits), *(one.total for own in answers for one in own))
     warnings = list({warning["code"]: warning for one in queries for warning in one.warnings}.values())
     warnings += lags + reranker_warnings
     if not keywords and not any(one.terms or one.meaning for one in queries):
         warnings.append(NO_WORDS)
-    every = [[hit for one in answers[i : i + each] for hit in one.hits] for i in range(0, len(answers), each)]
-    unanswered = [text for text, own in zip(asked, every, strict=False) if all(hit.is_doubtful for hit in own)]
-    unanswered = unanswered if hits and len(asked) > 1 else []
+    unanswered: list[str] = []
+    if hits and len(asked) > 1:
+        doubts = [all(hit.is_doubtful for one in own for hit in one.hits) for own in answers]
+        unanswered = [text for text, is_doubtful in zip(asked, doubts, strict=False) if is_doubtful]
     return SearchOutcome(hits, total, queries[0].mode, request.expansion, warnings, unanswered)
 
 
 async def _answers(
     tx: ReadTx, request: SearchRequest, queries: Sequence[Query], keywords: Sequence[int]
-) -> tuple[list[_SearchAnswer], list[dict[str, str]]]:
-    """Return the results of each query in each view, and a warning if vectors lag."""
+) -> tuple[list[list[SearchOutcome]], list[dict[str, str]]]:
+    """Return for each query its results in each view, and a warning if vectors lag."""
     views, line = await _views(tx, request)
-    answers = [await _search(tx, request, query, keywords, view, line) for query in queries for view in views]
-    if request.then is not None:
-        asked = [(query, view) for query in queries for view in views]
-        answers = [await _then(tx, request, *one, found) for one, found in zip(asked, answers, strict=True)]
-    replaced = past.with_replaced
-    answers = [replace(one, hits=await replaced(tx, one.hits, sensitive=request.sensitive)) for one in answers]
-    owners = [owner for view in views for owner in view.owners]
-    return answers, await vectors_lag(tx, owners, queries[0])
+
+    async def answer(query: Query, view: View) -> SearchOutcome:
+        outcome = await _search(tx, request, query, keywords, view, line)
+        if request.then is not None:
+            outcome = await _as_of(tx, request, query, view, outcome)
+        return replace(outcome, hits=await past.with_replaced(tx, outcome.hits, sensitive=request.sensitive))
+
+    answers = [[await answer(query, view) for view in views] for query in queries]
+    return answers, await vectors_lag(tx, [owner for view in views for owner in view.owners], queries[0])
 
 
-async def _then(tx: ReadTx, request: SearchRequest, query: Query, view: View, found: _SearchAnswer) -> _SearchAnswer:
+async def _as_of(tx: ReadTx, request: SearchRequest, query: Query, view: View, outcome: SearchOutcome) -> SearchOutcome:
     """Return the results of a search for what held at another time."""
     assert request.then is not None
     values = await past.values(tx, view, request.then, query.terms, sensitive=request.sensitive)
-    held = [hit for hit in found.hits if not hit.is_keyed and past.held(request.then, hit)]
+    held = [hit for hit in outcome.hits if not hit.is_keyed and past.held(request.then, hit)]
     held += await with_texts(tx, values, sensitive=request.sensitive)
     shown = worth_showing(sorted(held, key=lambda hit: -hit.score), query.text)[: request.limit]
-    return _SearchAnswer(shown, len(held))
+    return SearchOutcome(shown, len(held), query.mode)
 
 
-def _fused(found: list[list[SearchHit]], views: int, request: SearchRequest) -> list[SearchHit]:
-    """Return the results of queries, each of as many views, as one list."""
-    expanded = [hit for hits in found[-views:] for hit in hits] if request.expansion else []
-    found = found[:-views] if request.expansion else found
+def _fused(answers: Sequence[Sequence[SearchOutcome]], request: SearchRequest) -> list[SearchHit]:
+    """Return the results of all queries in all views as one list. The expansion is the last query."""
+    found = [outcome.hits for own in answers[: len(request.queries) + 1] for outcome in own]
+    expanded = [hit for own in answers[len(request.queries) + 1 :] for outcome in own for hit in outcome.hits]
     return worth_showing(fused(found, expanded), request.query)[: request.limit]
-
-
-@dataclass(frozen=True, slots=True)
-class _SearchAnswer:
-    """The results of one query of a search."""
-
-    hits: list[SearchHit]
-    total: int
-    """The number of matches."""
 
 
 async def vectors_lag(tx: ReadTx, owners: Sequence[UUID], query: Query, most: int = 0) -> list[dict[str, str]]:
@@ -188,7 +182,7 @@ async def _views(tx: ReadTx, request: SearchRequest) -> tuple[list[View], OnLine
 
 async def _search(
     tx: ReadTx, request: SearchRequest, query: Query, keywords: Sequence[int], view: View, line: OnLine | None
-) -> _SearchAnswer:
+) -> SearchOutcome:
     asked = memories.Scoring(
         query.terms or keywords,
         query.meaning,
@@ -214,7 +208,7 @@ async def _search(
         lowest = results.hits[-1].score if len(results.hits) == limit else -inf  # nothing else scores more
         if lowest == -inf or [hit.score for hit in kept[request.limit - 1 : request.limit]] >= [lowest]:
             break
-    return _SearchAnswer(kept[: request.limit], total)
+    return SearchOutcome(kept[: request.limit], total, query.mode)
 
 
 async def judge(tx: ReadTx, query: Query, hits: Sequence[Hit], *, sensitive: bool) -> list[SearchHit]:

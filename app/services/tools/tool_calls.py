@@ -429,7 +429,7 @@ async def _extract_search_keywords(call: ToolRun) -> Answer:
     found = await keywords.keywords_of(query, call.arguments.get("context", ""), count)
     if not found:
         return Answer(wording.NO_KEYWORDS.say(call.language), [])
-    expanded = await keywords.expanded(call.runtime, call.tenant, call.asking.scope, query)
+    expanded, _ = await expanding.expand(call.runtime, call.tenant, call.asking.scope, query)
     return Answer(found_lines.keywords_text(found, expanded, call.language), [one.value() for one in found])
 
 
