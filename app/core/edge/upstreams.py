@@ -6,13 +6,13 @@ the services that it came through, so that a table which leads back to one is no
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from fnmatch import fnmatchcase
 from typing import Any, get_args
 from urllib.parse import urlsplit
 
+from app.core.canonical import loads
 from app.core.dialects.question import Dialect
 
 VIA, OWN = "Via", "1.1 quire-"
@@ -40,10 +40,7 @@ def sound_url(base_url: str) -> str:
 
 def read_upstreams(text: str) -> dict[str, ServedApi]:
     """Read the table from JSON. Raises ValueError, which quotes no key."""
-    try:
-        given = json.loads(text or "{}")
-    except (ValueError, RecursionError):
-        given = None
+    given = loads(text or "{}")
     if not isinstance(given, dict):
         raise ValueError("it must be a JSON object of APIs by patterns of models' names")  # noqa: TRY004
     return {pattern: _read(pattern, members) for pattern, members in given.items()}
