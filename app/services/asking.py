@@ -1,4 +1,4 @@
-"""Ask the deployment's model for Quire itself, within what a tenant can spend. Each call counts, also if it fails."""
+"""Ask the deployment's model on Quire's own behalf, within the tenant's token limit. Failed calls count too."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ async def ask(
     conversation_id: str | None = None,
     **options: Any,
 ) -> Reply:
-    """Return the model's reply. ``kind`` is what it is asked for. Raises a ProviderError."""
+    """Return the model's reply. ``kind`` names the purpose, for usage and metrics. Raises a ProviderError."""
     chat = runtime.chat
     assert chat is not None
     await limits.require_tokens(runtime, tenant)

@@ -1,4 +1,4 @@
-"""Show and keep the audit log."""
+"""Write and list the audit log."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _Waiting: TypeAlias = tuple[AuditEntry, "asyncio.Future[None]"]
 
 
 class AuditLog:
-    """Stores entries. Those of a tenant that come while one is being stored are stored together, by one commit."""
+    """Stores entries. A tenant's entries that arrive while another is being stored share the next commit."""
 
     def __init__(self) -> None:
         self._waiting: dict[UUID, list[_Waiting]] = {}
@@ -25,7 +25,7 @@ class AuditLog:
         self._storing: dict[UUID, asyncio.Task[None]] = {}
 
     async def add(self, database: Database, tenant: UUID, entry: AuditEntry) -> None:
-        """Return once it is stored. Raises what kept it from that."""
+        """Store an entry and return after the commit. Raises whatever prevented it."""
         if (waiting := self._waiting.get(tenant)) is not None:
             stored: asyncio.Future[None] = asyncio.get_running_loop().create_future()
             waiting.append((entry, stored))

@@ -1,4 +1,4 @@
-"""Number events once they are committed, and forget old ones."""
+"""Number events after they are committed, and delete old ones."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _logger = logging.getLogger(__name__)
 
 
 async def keep_numbering(runtime: Runtime, stop: asyncio.Event) -> None:
-    """Number new events once a second until `stop` is set. Every worker tries; one at a time does it."""
+    """Number new events once a second until `stop` is set. Every worker tries, and a lock lets one at a time do it."""
     while not stop.is_set():
         try:
             for tenant in await outbox.unnumbered(runtime.database):

@@ -1,7 +1,7 @@
-"""Hear what a coding agent reports of its session: gather, decide (``core.edge.hooks``), apply, and answer in time.
+"""Take in a coding agent's events: gather, decide (``core.edge.hooks``), apply, and answer in time.
 
 An agent waits for its hooks and must never suffer from them, so the answer comes within STORE_SECONDS and
-ANSWER_SECONDS. While the database is away, it is empty and says that the event was not stored.
+ANSWER_SECONDS. While the database is unavailable, the answer is empty and a header says that the event was not stored.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class _Session:
 async def hear(
     runtime: Runtime, caller: Caller, user_id: str, event: Event, decided: HookPlan, *, is_large: bool = False
 ) -> Heard:
-    """Store an event and answer it as decided. Raises Invalid, PayloadTooLarge, or NotFound for another user's session.
+    """Store an event and answer as planned. Raises Invalid, PayloadTooLarge, or NotFound for another user's session.
 
     ``is_large``: its texts take long to read.
     """
@@ -82,7 +82,7 @@ async def hear(
 
 
 async def _in_time(runtime: Runtime, storing: asyncio.Task[bool]) -> bool:
-    """Wait for the storing, but not for long; it goes on by itself then."""
+    """Wait for the storing for STORE_SECONDS at most. It continues in the background after that."""
     runtime.turns.hold(storing)
     try:
         async with asyncio.timeout(STORE_SECONDS):
@@ -98,7 +98,7 @@ def _log_late(storing: asyncio.Task[bool]) -> None:
 
 
 async def _apply(session: _Session, decided: HookPlan) -> bool:
-    """Store what is new of an event; return whether its conversation is there. Raises NotFound if it is another's."""
+    """Store an event's new messages. Return whether its conversation exists. Raises NotFound for another user's."""
     runtime, tenant, name = session.runtime, session.caller.tenant, session.event.conversation_id
     if decided.messages and session.event.agent_id is not None:
         name = await placing.of_agent(runtime, tenant, name, session.event.agent_id, session.user_id)
@@ -123,7 +123,7 @@ async def _apply(session: _Session, decided: HookPlan) -> bool:
 
 
 async def _are_stored(session: _Session, name: str, drafts: list[Draft]) -> bool:
-    """Return whether the event was stored before, or by an equal one at the same time."""
+    """Return whether the event's messages are stored already, perhaps by an equal event at the same time."""
     tenant, ids = session.caller.tenant, [draft.client_id for draft in drafts if draft.client_id is not None]
     async with session.runtime.database.snapshot(tenant) as tx:
         return bool(await messages.taken_client_ids(tx, name, ids))

@@ -1,4 +1,4 @@
-"""Idempotency-Key: a repeated write is done once and answered the same.
+"""Idempotency-Key: a repeated request writes once and gets the same response.
 
 The response is stored in the transaction that does the work, so neither exists without the other. Of two equal
 concurrent requests the second waits at the key for the first to commit, and then reads its response. Only responses to
@@ -35,8 +35,8 @@ class StoredResponse:
 
     @staticmethod
     def about(text: str, conversation: Conversation | None, user_id: str | None = None) -> StoredResponse:
-        """Return a response about a conversation or a user. A user named with a conversation that has none can be any
-        other.
+        """Return a response about a conversation or a user. Its owner is UNKNOWN if a user is named beside a
+        conversation that has none.
         """
         if conversation is None:
             return StoredResponse(text, scope_of(user_id, None).owner)
@@ -62,19 +62,19 @@ class IdempotencyKey:
         return IdempotencyKey(caller.idempotency_key(key), digest)
 
     async def find_response(self, database: Database, tenant: UUID) -> str | None:
-        """Return the response that this request got, if it did. Raises IdempotencyMismatch for another request, and
-        ErasedSince where nothing is stored any more of what the response acknowledged.
+        """Return this request's earlier response, if there is one. Raises IdempotencyMismatch if the key belongs to
+        another request, and ErasedSince if everything that the response acknowledged has been erased.
         """
         async with database.snapshot(tenant) as tx:
             return await self._find(tx)
 
     async def is_used(self, database: Database, tenant: UUID) -> bool:
-        """Return whether a request with this key was done, whatever became of what it stored."""
+        """Return whether a request with this key was completed, even if its data has been erased since."""
         async with database.snapshot(tenant) as tx:
             return await idempotency.find(tx, self.key) is not None
 
     async def claim(self, tx: ReadTx) -> str | None:
-        """Take the key for this transaction, waiting for another that holds it; return its response if it gave one."""
+        """Take the key, after any transaction that holds it has ended. Return the response that it stored, if any."""
         if await idempotency.claim(tx, self.key, self.digest):
             return None
         return await self._find(tx)
@@ -102,7 +102,7 @@ class IdempotencyKey:
 async def run_idempotently(
     database: Database, tenant: UUID, key: IdempotencyKey | None, work: Callable[[Tx], Awaitable[StoredResponse]]
 ) -> str:
-    """Do ``work`` in a transaction and return its response, or return the one that an equal request got."""
+    """Do ``work`` in a transaction and return its response, or return the response of an equal earlier request."""
     async with database.begin(tenant) as tx:
         if key is not None and (response := await key.claim(tx)) is not None:
             return response

@@ -12,7 +12,7 @@ from app.runtime import Runtime
 
 
 async def identify(runtime: Runtime, token: str) -> Caller:
-    """Identify the caller of a token, which is never tried as anything else.
+    """Identify the caller of a token. A refused token is never tried as an API key.
 
     Raises InvalidToken, IssuerUnavailable, or StorageUnavailable.
     """

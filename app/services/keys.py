@@ -42,9 +42,9 @@ from app.store.operators.limits import door as read_door
 OPEN_SECONDS = 1.0
 """How long a process can serve callers without a key after it last saw that there are no keys."""
 IDENTIFY_SECONDS = 2.0
-"""How long a request that is passed through waits for the database."""
+"""How long a pass-through request waits for the database."""
 NOBODYS = bytes(32)
-"""Compared with if there is no such key: the steps are the same, and no secret has this digest."""
+"""Compared with when a key is unknown, so that an unknown key takes the same steps. No secret has this digest."""
 OPEN_DOOR = (
     "There are no API keys, so Quire serves only those who reach it by a loopback address. Make a key with"
     " `quire keys create`, set QUIRE_REQUIRE_KEYS=true, or set QUIRE_ALLOW_UNAUTHENTICATED=true if something in front"
@@ -128,11 +128,11 @@ async def _identify_by_token(runtime: Runtime, knock: Knock) -> Caller:
 
 
 async def identify_lately(runtime: Runtime, knock: Knock) -> Caller:
-    """Identify the caller of a request that is passed through.
+    """Identify the caller of a pass-through request.
 
     While the database is unavailable, callers that this process admitted within the last ten minutes are admitted
-    again. Nothing stored can be read meanwhile; such a request reaches the model only. Tokens do without: they are
-    judged without the database.
+    again. Nothing stored can be read meanwhile; such a request reaches the model only. Tokens need no such rule,
+    because they are judged without the database.
     """
     if runtime.issuer is not None and is_token(knock.key):
         return await _identify_by_token(runtime, knock)
@@ -211,7 +211,7 @@ async def are_required(runtime: Runtime) -> bool:
 
 
 def _note_use(runtime: Runtime, tenant: UUID, key: UUID) -> None:
-    """KnownKey a key's use once a minute, in a transaction of its own beside the request."""
+    """Record that a key was used, at most once a minute, in a transaction of its own."""
     door, now = runtime.door, time.monotonic()
     if now - door.uses.get(key, -USE_SECONDS) < USE_SECONDS:
         return
@@ -233,7 +233,9 @@ async def _write_use(database: Database, tenant: UUID, key: UUID) -> None:
 
 
 async def make(tx: Tx, caller: Caller, request: KeyRequest) -> tuple[dict[str, Any], Credentials]:
-    """Make a key; return its view and itself, which is stored nowhere. Raises Forbidden for more than the maker may."""
+    """Create a key. Return its view and the key, which is not stored. Raises Forbidden for rights that its creator
+    lacks.
+    """
     for scope in request.scopes:
         if scope not in caller.scopes:
             said = "A key cannot grant scopes that it lacks."
@@ -247,7 +249,9 @@ async def make(tx: Tx, caller: Caller, request: KeyRequest) -> tuple[dict[str, A
 
 
 async def _bound_to(tx: Tx, caller: Caller, request: KeyRequest) -> str | None:
-    """Return the user of a new key, or the member that the keys of its space are. Raises NotFound and Forbidden."""
+    """Return the user that a new key is bound to; for a space's key, the space's own member. Raises NotFound,
+    Forbidden.
+    """
     if request.space_id is None:
         return caller.user(request.user_id)
     if caller.user_id not in (None, keys_member(request.space_id)):
@@ -259,7 +263,7 @@ async def _bound_to(tx: Tx, caller: Caller, request: KeyRequest) -> str | None:
 
 
 def _granted(caller: Caller, per_minute: int | None) -> int | None:
-    """Return the rate that a caller gives a key. Raises Forbidden for more than that of its own key."""
+    """Return the rate limit that a caller sets on a key. Raises Forbidden if it exceeds the caller's own limit."""
     own = caller.per_minute
     if own and (per_minute is None or per_minute == 0 or per_minute > own):
         said = f"The caller's key is limited to {own} requests a minute."
@@ -269,20 +273,20 @@ def _granted(caller: Caller, per_minute: int | None) -> int | None:
 
 
 async def limit(tx: Tx, caller: Caller, key: UUID, per_minute: int | None) -> dict[str, Any]:
-    """Set a key's own rate, from its next request on; None: the deployment's. Raises NotFound and Forbidden."""
+    """Set a key's own rate limit from its next request on; None: the deployment's. Raises NotFound and Forbidden."""
     row = await keys.limit(tx, key, caller.user_id, _granted(caller, per_minute))
     return view(errors.existing(row, "key"))
 
 
 async def made_known(runtime: Runtime) -> None:
-    """Wait, after the commit of a new key, until no process serves callers without a key any more."""
+    """Wait until no process serves callers without a key any more. Call it after a new key is committed."""
     if not runtime.door.locked:
         runtime.door.locked = True
         await asyncio.sleep(OPEN_SECONDS)
 
 
 async def revoke(tx: ReadTx, caller: Caller, key: UUID) -> dict[str, Any]:
-    """Revoke a key with immediate effect from the commit. Raises NotFound."""
+    """Revoke a key. It is refused from the commit on. Raises NotFound."""
     return view(errors.existing(await keys.revoke(tx, key, caller.user_id), "key"))
 
 

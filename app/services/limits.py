@@ -28,7 +28,7 @@ from app.store.operators import limits
 LEDGER_SECONDS = 2.0
 """How long a process adds up what it stores before it tells the others."""
 COUNTED_SECONDS = 60
-"""Until what was erased is counted: storage has no other time at which there is room again."""
+"""Retry-After of a full storage: by then an erasure has been counted, and nothing else makes room."""
 USERS_AT_ONCE = 200
 
 
@@ -42,20 +42,20 @@ async def quota_of(runtime: Runtime, tenant: UUID) -> Quota:
 
 
 def know(runtime: Runtime, tenant: UUID, own: Mapping[str, int | None], *, tells: bool) -> Quota:
-    """Remember a tenant's own limits for a second, and whether it has events on; return what holds for it."""
+    """Remember a tenant's own limits, and whether its events are on, for a second. Return the limits that hold."""
     (runtime.meters.telling.add if tells else runtime.meters.telling.discard)(tenant)
     found = runtime.meters.quotas[tenant] = runtime.quota.own(own)
     return found
 
 
 def know_again(runtime: Runtime, tenant: UUID, own: Mapping[str, int | None], *, tells: bool) -> None:
-    """Remember a tenant's limits for another second if they are forgotten; the request's statement confirms them."""
+    """Remember a tenant's limits for another second if they have expired. The request's own statement confirms them."""
     if tenant not in runtime.meters.quotas:
         know(runtime, tenant, own, tells=tells)
 
 
 def are_none(runtime: Runtime, quota: Quota, per_minute: int | None = None) -> bool:
-    """Return whether no limit holds, of a tenant or a key of it, that could refuse what a changed one lets in."""
+    """Return whether neither the tenant nor the key has a limit that could refuse a request."""
     of_key = runtime.access.requests_per_minute if per_minute is None else per_minute
     return not of_key and quota == Quota()
 
@@ -64,7 +64,7 @@ def are_none(runtime: Runtime, quota: Quota, per_minute: int | None = None) -> b
 
 
 async def spend(runtime: Runtime, caller: Caller) -> Taken | None:
-    """Take a request from the rates of the caller's key and tenant; return the key's, or None if it has none.
+    """Count a request against the limits of the caller's key and tenant. Return the key's state; None without a limit.
 
     Callers without a key share one rate. Raises TooManyRequests. While the database is away, rates are not enforced.
     """
@@ -125,7 +125,7 @@ def _refused(reached: Reached, seconds: int, headers: dict[str, str] | None = No
 
 
 async def require_tokens(runtime: Runtime, tenant: UUID) -> None:
-    """Raise TemporaryError if today's tokens of Quire's own calls are used up."""
+    """Raise TemporaryError if Quire's own model calls have used up today's tokens."""
     maximum = (await quota_of(runtime, tenant)).background_tokens_per_day
     if not maximum:
         return
@@ -144,7 +144,7 @@ async def require_tokens(runtime: Runtime, tenant: UUID) -> None:
 
 
 async def require_room(runtime: Runtime, tenant: UUID, user: str | None) -> None:
-    """Raise TooManyRequests if a user or the tenant stores as many bytes as they can."""
+    """Raise TooManyRequests if a user or the tenant has no storage left."""
     quota = await quota_of(runtime, tenant)
     if not quota.storage_bytes and not quota.user_storage_bytes:
         runtime.meters.ledgers.pop(tenant, None)
@@ -159,7 +159,7 @@ async def require_room(runtime: Runtime, tenant: UUID, user: str | None) -> None
 
 
 async def require_room_in(runtime: Runtime, tx: Tx, user: str | None) -> None:
-    """Do as ``require_room`` within a transaction, and count what it has stored already.
+    """Do as ``require_room``, and count what this transaction has stored already.
 
     It reads what others stored in the transaction itself: a second connection might have to wait for this one.
     """
@@ -178,7 +178,7 @@ async def require_room_in(runtime: Runtime, tx: Tx, user: str | None) -> None:
 
 
 async def _settle(runtime: Runtime, tenant: UUID, ledger: StorageLedger, whose: str) -> None:
-    """Write what this process stored, and read what all have."""
+    """Write the bytes that this process stored, and read the sums of all processes."""
     added, ledger.added = ledger.added, type(ledger.added)()
     try:
         async with runtime.database.begin(tenant) as tx:
@@ -192,7 +192,7 @@ async def _settle(runtime: Runtime, tenant: UUID, ledger: StorageLedger, whose: 
 
 
 async def write_last(runtime: Runtime) -> None:
-    """Write what this process stored, before it ends."""
+    """Write the bytes that this process stored, before it ends."""
     with suppress(errors.StorageUnavailable):
         for tenant, ledger in runtime.meters.ledgers.items():
             await _settle(runtime, tenant, ledger, "")

@@ -1,6 +1,6 @@
-"""Spaces: what a team, a project, an agent or a group shares. Its members read, or read and write.
+"""Spaces: memory that a team, a project, an agent or a group shares. Members can read, or read and write.
 
-A space with members keeps one who writes; without any, only callers that see all users can change it.
+A space with members always keeps one who writes. One without can be changed only by callers that see all users.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def member_view(member: StoredMember) -> dict[str, Any]:
 
 
 async def create(tx: Tx, new: NewSpace, members: Mapping[str, Right]) -> StoredSpace:
-    """Create a space with its first members. Raises Conflict if its id is taken, and Invalid."""
+    """Create a space with its first members. Raises Invalid, and Conflict if its id is taken."""
     if not await spaces.create(tx, new):
         raise errors.Conflict.at(["body", "id"], "is taken", "The space id is taken.")
     if members and "write" not in members.values():
@@ -88,7 +88,7 @@ async def put_member(tx: Tx, space_id: str, user_id: str, right: Right, bound_to
 
 
 async def remove_member(tx: Tx, space_id: str, user_id: str, bound_to: str | None) -> int:
-    """Remove a member, who sees nothing of the space from now on; return how many of the user's conversations read it.
+    """Remove a member, who no longer sees anything of the space. Return how many of the user's conversations read it.
 
     A member can remove themselves. Raises NotFound, Forbidden, and Conflict for the last one who writes.
     """
@@ -115,9 +115,9 @@ async def _require_room(tx: ReadTx, user_id: str) -> None:
 
 
 async def owners(tx: ReadTx, named: Iterable[str], user_id: str | None, loc: list[str | int]) -> tuple[UUID, ...]:
-    """Return the owners of spaces that a user's conversation reads, which stay while the transaction lasts.
+    """Return the owners of the spaces that a user's conversation reads, protected from erasure in this transaction.
 
-    Raises Invalid without a user, and NotFound for a space that is not there or that the user is no member of.
+    Raises Invalid without a user, and NotFound unless the user is a member of each space.
     """
     names = list(dict.fromkeys(named))
     if names and user_id is None:
@@ -128,14 +128,14 @@ async def owners(tx: ReadTx, named: Iterable[str], user_id: str | None, loc: lis
 
 
 async def participant(tx: ReadTx, space_id: str, name: str) -> str | None:
-    """Return the member that a name stands for; None if it stands for nobody, or for nobody who is a member now."""
+    """Return the member that a participant's name stands for; None if it stands for no current member."""
     named: dict[str, str] = json.loads((await spaces.get(tx, space_id)).participants)
     user_id = next((one for given, one in named.items() if given.casefold() == name.casefold()), None)
     return user_id if user_id is not None and await spaces.members_among(tx, space_id, [user_id]) else None
 
 
 def participants_text(given: Mapping[str, str]) -> str:
-    """Return participants as they are stored. Raises Invalid for a name that stands for two users."""
+    """Return participants as stored text. Raises Invalid if a name stands for two users."""
     by_name: dict[str, str] = {}
     for name, user_id in given.items():
         if by_name.setdefault(name.casefold(), user_id) != user_id:

@@ -1,4 +1,4 @@
-"""Count the tokens of a question as it was sent."""
+"""Count the tokens of a request as it was sent."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from app.runtime import Runtime
 
 
 async def input_tokens(runtime: Runtime, question: Question) -> int:
-    """Count messages and tools. Raises Invalid."""
+    """Return the tokens of the request's messages and tools. Raises Invalid."""
     limits = runtime.defaults.limits
     drafts = read(list(question.messages), replace(limits, messages=limits.listed))
     weighed = [weigh(view) for draft in drafts for view in _views(draft)]

@@ -1,4 +1,4 @@
-"""Store what a model said in the conversation that it was asked in, or that it refused the question."""
+"""Store a model's answer in the conversation of its question, or mark the question as refused."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ async def keep(
     runtime: Runtime, asked: ProxyTurn, said: Sequence[dict[str, Any]], *, inner: int = 0, answers: bool = True,
     text: str = "",
 ) -> int | None:  # fmt: skip
-    """Append to the conversation that was asked in; return the last seq. One that was erased meanwhile gets nothing.
+    """Append an answer to its conversation and return the last seq. Store nothing if it was erased meanwhile.
 
-    The first ``inner`` messages are in no client's list; ``answers``: with these the answer is whole. ``text`` is
-    stored if the messages are malformed.
+    The first ``inner`` messages appear in no client's list. ``answers``: these complete the answer. ``text`` is stored
+    instead of malformed messages.
     """
     stored = runtime.masks.value(scalars(list(said)))
     try:
@@ -61,6 +61,6 @@ async def keep(
 
 
 async def mark_refused(runtime: Runtime, asked: ProxyTurn) -> None:
-    """Mark the question, so that it does not have later ones refused too (``core.history.refused``)."""
+    """Mark the question as refused, so that it does not get later questions refused too (``core.history.refused``)."""
     with suppress(errors.StorageUnavailable):
         await refused.mark(runtime.database, asked.tenant, asked.conversation.id, asked.conversation.uid)

@@ -1,4 +1,4 @@
-"""The models that the API behind the proxy lists, and what it says of their context windows."""
+"""The models that the APIs behind the proxy list, and the context windows that they report."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ async def listed(runtime: Runtime, upstream: Upstream, headers: Mapping[str, str
 
 
 async def all_listed(runtime: Runtime, headers: Mapping[str, str]) -> dict[str, Any]:
-    """Return the lists of all APIs as one; without those that do not answer, if any does. Raises a ProviderError."""
+    """Return the lists of all APIs as one, without APIs that do not answer. Raises a ProviderError if none does."""
     found: dict[str, Any] = {}
     failure: ProviderError | None = None
     for upstream in runtime.upstreams.each:
@@ -39,7 +39,7 @@ async def all_listed(runtime: Runtime, headers: Mapping[str, str]) -> dict[str, 
 
 
 async def context_window(runtime: Runtime, upstream: Upstream, model: str, headers: Mapping[str, str]) -> int | None:
-    """Return a model's context window in tokens, by the table or else by the API's list; None if neither says."""
+    """Return a model's context window in tokens: from the table, else from the API's list, else None."""
     if (known := runtime.defaults.models.window(model)) is not None:
         return known
     failed = f"{FAILED} {upstream.base_url}"

@@ -1,8 +1,8 @@
-"""Pass-through: agents that manage their own list, whose requests go to the model as they are.
+"""Pass-through: requests of agents that manage their own message list go to the model unchanged.
 
-The model is asked at once. Beside that, what is new of the list is stored, then the answer, if it came whole; large
-results of tools are archived as ever. Whatever goes wrong there is logged and told to nobody: the next request has
-the whole list again, so nothing is missed for good. Only a recall, which the client must ask for, comes before.
+The model is asked at once. Meanwhile the new messages of the list are stored, then the answer if it is complete; large
+tool results are archived as usual. A failure to store is only logged: the next request brings the whole list again, so
+nothing is lost for good. Only a recall, which the client must request, delays the call.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Passing:
 
 
 async def pass_on(runtime: Runtime, upstream: Upstream, passing: Passing) -> RawAnswer:
-    """Ask the model. Raises a ProviderError only if it cannot be reached; what it answers, it answers."""
+    """Ask the model and pass its answer on, errors too. Raises a ProviderError only if the model cannot be reached."""
     stored: asyncio.Task[ProxyTurn | None] | None = None
     body = passing.body
     if passing.request is not None:
@@ -93,7 +93,7 @@ async def _asked(runtime: Runtime, request: ProxyRequest) -> ProxyTurn | None:
 async def _with_recalled(
     runtime: Runtime, passing: Passing, request: ProxyRequest, stored: asyncio.Task[ProxyTurn | None]
 ) -> bytes:
-    """Return the body with one message of recalled text, if anything answers the newest user message in time."""
+    """Return the body with a message of recalled text added, if a search answers the newest user message in time."""
     try:
         async with asyncio.timeout(RECALL_SECONDS):
             asked = await asyncio.shield(stored)
@@ -120,7 +120,7 @@ async def _recalled(runtime: Runtime, request: ProxyRequest, asked: ProxyTurn) -
 
 @dataclass(frozen=True, slots=True)
 class _Passed:
-    """A request that was passed on, and what is done beside once its answer has ended."""
+    """A request that was passed on, and the storing that follows its answer."""
 
     runtime: Runtime
     upstream: Upstream
@@ -145,7 +145,7 @@ class _Passed:
             self.end(answer, bytes(kept) if failure is None and len(kept) <= KEPT_BYTES else None, failure)
 
     def end(self, answer: RawAnswer | None, body: bytes | None, failure: Exception | str | None) -> None:
-        """Let the rest be done. ``body``: the answer, if it came whole and is short enough to be stored."""
+        """Begin to store the exchange. ``body`` is the answer, if it is complete and short enough to be stored."""
         self.watch.end()
         if self.stored is not None and self.request is not None:
             task = asyncio.create_task(self._finish(self.stored, answer, body, failure))
@@ -163,7 +163,7 @@ class _Passed:
         await record(self.runtime, asked, self.watch, failure)
 
     async def _mark(self, asked: ProxyTurn, answer: RawAnswer, body: bytes) -> Exception:
-        """Mark a question that the model's API refused for good (``core.history.refused``); return the refusal."""
+        """Mark a question that the model's API always refuses (``core.history.refused``); return the refusal."""
         refusal = refused(answer.status, loads(body), retry_after=None, key=None)
         sent = await run_in_thread_if_large(len(self.sent), loads, self.sent)
         if is_final(refusal) and not blames_form(sent, refusal):

@@ -1,7 +1,7 @@
 """Handle a proxy client's list: which conversation it belongs to, what is new, and what is already answered.
 
-Gather: the list's chains, and the conversations that end like one of its prefixes. Decide: app.core.dialects.proxy.
-Apply: append what is new before any model is asked, so that the question is stored whatever becomes of the answer.
+Gather: the list's chains, and the conversations that end like one of its prefixes. Decide: ``core.dialects.proxy``.
+Apply: append what is new before a model is asked, so that the question is stored even if the answer fails.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class ProxyRequest:
 
     @property
     def asker(self) -> tuple[UUID, str | None, str | None]:
-        """Return whose conversations it can go on, as far as the request says."""
+        """Return the tenant, user and conversation whose unfinished turns the request waits for."""
         return self.caller.tenant, self.new_user_id, self.conversation_id
 
 
@@ -94,8 +94,8 @@ class ProxyTurn:
         return same_question(self.tenant, self.conversation, self.digest)
 
     def answer_key(self, after: int) -> IdempotencyKey:
-        """Return the key under which an answer is stored, so that of several to one request only one is; ``after`` is
-        the seq of the last message that was there when it was begun.
+        """Return the key under which an answer is stored, so that only one answer to a request is. ``after`` is the seq
+        of the last message when the answer began.
         """
         text = f"{self.conversation.uid} {self.through} {after} {self.digest.hex()}"
         digest = hashlib.sha256(text.encode())
@@ -103,7 +103,7 @@ class ProxyTurn:
 
 
 async def ask(runtime: Runtime, request: ProxyRequest, *, was_passed: bool = False) -> ProxyTurn:
-    """Store what is new of the list. ``was_passed``: the model was asked at once.
+    """Store the new messages of the list. ``was_passed`` says that the model is already being asked.
 
     Raises Invalid, PayloadTooLarge, NotFound, Conflict.
     """
@@ -163,7 +163,7 @@ async def _edited(
 
 
 async def branched(runtime: Runtime, asked: ProxyTurn) -> ProxyTurn:
-    """Return a turn that is to answer what was answered before: on a branch, which has no answer yet."""
+    """Return the turn for a question that is to be answered once more: on a new branch, which has no answer yet."""
     if not asked.answers:
         return asked
     tenant, name = asked.tenant, str(uuid7())

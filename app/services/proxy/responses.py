@@ -50,7 +50,7 @@ class ResponsePlace:
 
 
 async def continued(runtime: Runtime, caller: Caller, body: Mapping[str, Any]) -> ResponsePlace | None:
-    """Return where a request goes on, if it says so: after a compaction, or after an earlier response.
+    """Return the place that a request continues, if it names one: a compaction or an earlier response.
 
     Raises NotFound for an unknown response, Invalid for a compaction that is not Quire's.
     """
@@ -73,7 +73,7 @@ async def _compacted(runtime: Runtime, caller: Caller, item: Mapping[str, Any]) 
 
 
 async def place_of(runtime: Runtime, caller: Caller, response_id: str) -> ResponsePlace:
-    """Return where an answer is in its conversation. Raises NotFound."""
+    """Return an answer's place in its conversation. Raises NotFound."""
     if not RESPONSE_ID.fullmatch(response_id):
         raise errors.missing("response")
     async with runtime.database.snapshot(caller.tenant) as tx:
@@ -104,7 +104,7 @@ async def delete(runtime: Runtime, caller: Caller, response_id: str) -> None:
 
 
 async def input_items(runtime: Runtime, caller: Caller, response_id: str) -> list[dict[str, Any]]:
-    """Return what a response answers, newest first. Raises NotFound."""
+    """Return the input items that a response answers, newest first. Raises NotFound."""
     place = await place_of(runtime, caller, response_id)
     async with runtime.database.snapshot(caller.tenant) as tx:
         rows = await proxied.question_before(tx, place.conversation.id, place.follows.seq)
@@ -124,7 +124,7 @@ async def input_items(runtime: Runtime, caller: Caller, response_id: str) -> lis
 
 
 async def compact(runtime: Runtime, request: ProxyRequest) -> dict[str, Any]:
-    """Store what is new of a request, and return the item that stands for all of its conversation."""
+    """Store the new messages of a request, and return the item that stands for its whole conversation."""
     if request.question.messages:
         stored = await ask(runtime, request)
         conversation = stored.conversation

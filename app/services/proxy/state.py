@@ -1,6 +1,6 @@
-"""The state of a proxied request: what holds for all of its answer, what was seen of it so far, and its record.
+"""The state of a proxied request: its fixed facts, what was observed so far, and its stored record.
 
-Nothing waits for the record, and a database that is away costs the record alone.
+No client waits for the record, and while the database is unavailable only the record is lost.
 """
 
 from __future__ import annotations
@@ -56,13 +56,13 @@ class AnswerTask:
         return str(self.question.options["model"])
 
     def owners(self, shown: Sequence[Json]) -> ToolOwners:
-        """Return whose a call is after a window that ``shown`` so many tools: what writes is Quire's if it is there."""
+        """Return who owns each tool. A tool that writes is Quire's only if it is among those ``shown``."""
         writes = names_of(shown[len(self.tools) :]) & {tools.REMEMBER.name}
         return ToolOwners(writes | tools.BY_NAME.keys(), names_of(self.tools))
 
     @property
     def response_id(self) -> str | None:
-        """The id of the answer's message, where the client can ask for it again."""
+        """The id of the answer's message, if its client can request it again."""
         is_kept = self.question.dialect == "responses" and self.question.body.get("store") is not False
         return response_id(self.id) if is_kept or self.is_thread else None
 
@@ -72,14 +72,14 @@ class AnswerTask:
 
     @property
     def thinking_tag(self) -> str:
-        """The tag of thinking at the beginning of the model's text; empty where it does not think there."""
+        """The tag of the thinking at the beginning of the model's text; "" if there is none."""
         place = self.upstream.row(self.model).reasoning or ""
         return place if place.startswith("<") else ""
 
 
 @dataclass
 class Watch:
-    """Record what was seen of a request so far."""
+    """Observes a request, for its record."""
 
     mode: Literal["window", "pass-through"]
     calls: int = 0
@@ -102,7 +102,7 @@ class Watch:
 
     @contextmanager
     def call(self) -> Iterator[None]:
-        """Time a call of the model's API, to its end."""
+        """Time a call of the model's API until it ends."""
         self.begin()
         try:
             yield
@@ -125,7 +125,7 @@ class Watch:
 
 
 async def record(runtime: Runtime, asked: ProxyTurn, watch: Watch, failure: Exception | str | None) -> None:
-    """Record a request that has ended, and what it used; an answer that nobody received has cost something too."""
+    """Record a request that has ended, and its usage: an answer costs the same if nobody received it."""
     usage = ModelUsage.read(watch.usage)
     spent = replace(Spent.of(watch.calls, usage), saved_tokens=watch.saved_tokens)
     outcome = type(failure).__name__ if isinstance(failure, Exception) else "left" if failure else "ok"
@@ -151,7 +151,7 @@ async def record(runtime: Runtime, asked: ProxyTurn, watch: Watch, failure: Exce
 
 
 def _told(failure: Exception | str | None) -> str | None:
-    """Say what went wrong, without content: a provider's message may quote the request."""
+    """Describe an error without content, because a provider's message can quote the request."""
     match failure:
         case ProviderError():
             return str(failure)

@@ -1,7 +1,7 @@
-"""Anthropic's Threads: the client sends only what is new, and the conversation is here anyway.
+"""Anthropic's Threads: the client sends only new messages, because Quire has the conversation.
 
-An answer of a thread has its own id, as a response has. Of the request's fields a conversation lacks the tools alone,
-which are kept beside the answer for a day; a client whose thread is gone sends its whole list.
+An answer of a thread has its own id, as a response has. A conversation holds every field of a request except the tools,
+so these are kept beside the answer for a day. A client whose thread is gone sends its whole list.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ CREATE_ONLY = ("system", "tools")
 
 
 def checked(body: Mapping[str, Any]) -> str | None:
-    """Return the answer that a thread goes on from; None where it begins, or there is none. Raises UnservedThread."""
+    """Return the answer that a thread continues; None if it begins or there is none. Raises UnservedThread."""
     thread = body.get("thread")
     if thread is None:
         return None
@@ -41,7 +41,7 @@ def checked(body: Mapping[str, Any]) -> str | None:
 async def resumed(
     runtime: Runtime, caller: Caller, body: Mapping[str, Any], previous: str
 ) -> tuple[Question, ResponsePlace]:
-    """Return a request with the fields of its thread, and where that is. Raises ThreadNotFound."""
+    """Return a request completed with its thread's fields, and the thread's place. Raises ThreadNotFound."""
     try:
         place = await place_of(runtime, caller, previous)
         tools = await _key(previous).find_response(runtime.database, caller.tenant)
@@ -53,7 +53,7 @@ async def resumed(
 
 
 async def keep(task: AnswerTask) -> None:
-    """Keep the tools of an answer that a thread can go on from."""
+    """Keep the tools beside an answer, so that a thread can continue from it."""
     if not task.is_thread or not task.is_stored:
         return
     key, tools = _key(f"msg_{task.id.hex}"), dumps(task.question.body.get("tools") or [])

@@ -1,4 +1,4 @@
-"""Write answers for the client: as its dialect's events, or in one piece; without invalid characters."""
+"""Write answers for the client, as its dialect's events or in one piece, without invalid characters."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def response_id(id_: UUID) -> str:
 
 
 class Telling:
-    """Write an answer into its turn in the client's form: as events at once, or whole at the end."""
+    """Writes an answer into its turn in the client's form: events as they come, or the whole at the end."""
 
     def __init__(self, question: Question, writer: Writer, turn: Answering) -> None:
         self._question, self._writer, self._turn = question, writer, turn
@@ -54,7 +54,7 @@ class Telling:
             self._put(self._writer.feed(chunk))
 
     def end(self, chunk: Mapping[str, Any], usage: Mapping[str, Any] | None) -> None:
-        """Tell the answer's last chunk and its end."""
+        """Write the answer's last chunk and its end."""
         self.feed([chunk])
         self._put(self._writer.end(usage))
         if not self._question.streams:
