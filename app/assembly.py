@@ -63,7 +63,7 @@ async def runtime_of(settings: Settings, dsn: str, models: Models | None = None)
         chat, embedder = await (models or providers)(settings, counter)
         try:
             tracing = tracing_of(settings.otel_exporter_otlp_endpoint)
-            rules = (access(settings), retention(settings), proxying(settings), working(settings))
+            rules = (access(settings), taken(settings, Retention), proxying(settings), working(settings))
             parts = (judging(settings, embedder), database, counter, *rules, chat, embedder)
             metrics, upstreams, issuer = Metrics(), upstreams_of(settings, dsn), issuer_of(settings)
             runtime = Runtime(
@@ -195,10 +195,6 @@ def access(settings: Settings) -> Access:
 
 def identity_provider(settings: Settings) -> IdentityProvider:
     return taken(settings, IdentityProvider)
-
-
-def retention(settings: Settings) -> Retention:
-    return taken(settings, Retention)
 
 
 def proxying(settings: Settings) -> Proxying:

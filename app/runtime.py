@@ -179,9 +179,7 @@ class Runtime:
         self.database.follow = self._follow
 
     def _follow(self, tenant: UUID, changes: Changes) -> None:
-        """Take what was changed out of this process's memory, and count what was stored. (Others' memory is checked
-        against the database before it is used.)
-        """
+        """Forget what was changed, and count what was stored. (Other processes check their caches before use.)"""
         if changes.stored and (ledger := self.meters.ledgers.get(tenant)) is not None:
             ledger.note(changes)
         for name in changes.conversations:

@@ -300,9 +300,7 @@ def _calls(
 
 
 def _apart(calls: Sequence[Call]) -> tuple[Call, ...]:
-    """Return calls with different ids. Some gateways give one id to all calls of a message; each but the first then
-    gets a number, by the message alone.
-    """
+    """Number the calls of a message that share an id, as some gateways send them. The first one keeps its id."""
     given, used = {call.id for call in calls}, set[str]()
     numbers: Counter[str] = Counter()
     found = []

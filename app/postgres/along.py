@@ -158,9 +158,7 @@ class _Rewriting:
 
 
 def _order(rest: str, columns: list[str]) -> str:
-    """Return the order in which many rows of a table are read up to a limit, by its own columns. ``rest``: the
-    statement after the table's name and alias.
-    """
+    """Return the ORDER BY in ``rest`` if it has a LIMIT and names only the table's own columns, else ""."""
     depth = 0
     for found in _CLAUSE.finditer(rest):
         depth += {"(": 1, ")": -1}.get(found[0], 0)

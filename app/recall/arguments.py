@@ -33,9 +33,7 @@ class Mistake(Exception):  # noqa: N818 - it is the model's, and no error of our
 
 
 def read(tool: Tool, given: Mapping[str, Any], language: Language, *, is_strict: bool = True) -> dict[str, Any]:
-    """Return the arguments by name, those left out not among them. Raises Mistake, if it ``is_strict`` also for an
-    argument that the tool does not have.
-    """
+    """Return the given arguments by name. Raises Mistake, with ``is_strict`` also for unknown arguments."""
     names = {argument.name for argument in tool.arguments}
     if names >= {"offset", "length"} and "range" in given:
         given = _without_range(given, language)

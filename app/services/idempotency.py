@@ -35,9 +35,7 @@ class StoredResponse:
 
     @staticmethod
     def about(text: str, conversation: Conversation | None, user_id: str | None = None) -> StoredResponse:
-        """Return a response about a conversation or a user. Its owner is UNKNOWN if a user is named beside a
-        conversation that has none.
-        """
+        """Return a response about a conversation or a user; of UNKNOWN owner if only the request names a user."""
         if conversation is None:
             return StoredResponse(text, scope_of(user_id, None).owner)
         if conversation.user_id is None and user_id is not None:

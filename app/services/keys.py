@@ -233,9 +233,7 @@ async def _write_use(database: Database, tenant: UUID, key: UUID) -> None:
 
 
 async def make(tx: Tx, caller: Caller, request: KeyRequest) -> tuple[dict[str, Any], Credentials]:
-    """Create a key. Return its view and the key, which is not stored. Raises Forbidden for rights that its creator
-    lacks.
-    """
+    """Create a key. Return its view and itself, which is not stored. Raises Forbidden for rights the caller lacks."""
     for scope in request.scopes:
         if scope not in caller.scopes:
             said = "A key cannot grant scopes that it lacks."
@@ -249,9 +247,7 @@ async def make(tx: Tx, caller: Caller, request: KeyRequest) -> tuple[dict[str, A
 
 
 async def _bound_to(tx: Tx, caller: Caller, request: KeyRequest) -> str | None:
-    """Return the user that a new key is bound to; for a space's key, the space's own member. Raises NotFound,
-    Forbidden.
-    """
+    """Return the user that a new key is bound to, or the member for a space's keys. Raises NotFound, Forbidden."""
     if request.space_id is None:
         return caller.user(request.user_id)
     if caller.user_id not in (None, keys_member(request.space_id)):

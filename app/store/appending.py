@@ -1,4 +1,4 @@
-"""Appending: one statement that stores messages and all that they bring, or nothing."""
+"""Append: one statement that stores messages with everything that belongs to them, or nothing."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class IdempotentResponse:
 
 
 def array_literal(values: Sequence[object]) -> str:
-    """Return a PostgreSQL array as text: texts can be unnested, and the driver need not look at each element."""
+    """Return a PostgreSQL array as text, so that the driver need not encode each element."""
     # PostgreSQL stores no text with NUL.
     quoted = "\0".join(map(str, values)).replace("\\", "\\\\").replace('"', '\\"').replace("\0", '","')
     return f'{{"{quoted}"}}' if values else "{}"
@@ -75,7 +75,7 @@ def _fields_of(row: type) -> Callable[[object], tuple[object, ...]]:
 
 
 def _values(row: type, count: int, first: int, alias: str) -> tuple[str, int]:
-    """Return a FROM item of so many rows, and the number of the next parameter."""
+    """Return a FROM item of ``count`` rows, and the number of the next parameter."""
     names, types = _names(row), _types(row)
     if count > FEW:
         return _unnest(row, first, alias), first + len(names)
@@ -155,8 +155,8 @@ class StatementShape:
 
 @lru_cache(STATEMENTS_KEPT)
 def append_sql(shape: StatementShape) -> str:
-    """Return one statement that stores an append entirely or not at all. If it did, it returns through which page the
-    conversation is indexed.
+    """Return one statement that stores an append entirely or not at all. On success it returns the last page up to
+    which all are indexed.
 
     It stores nothing if the conversation is no longer at the version that the append was decided on. A client id or an
     Idempotency-Key that already exists raises UniqueViolationError, and then nothing is stored either.
@@ -171,7 +171,7 @@ def append_sql(shape: StatementShape) -> str:
 
 @lru_cache(STATEMENTS_KEPT)
 def routed_sql(shape: StatementShape) -> tuple[Routed, ...]:
-    """Return the statements of one transaction that do the same, for Citus: the first returns a row if it did.
+    """Return the statements of one transaction that do the same on Citus. The first returns a row on success.
 
     Archives come before memories, work and the key last.
     """
@@ -182,7 +182,7 @@ def routed_sql(shape: StatementShape) -> tuple[Routed, ...]:
 
 
 def _parts(shape: StatementShape) -> tuple[list[_Part], list[_Part]]:
-    """Return what an append writes, the conversation first; and what it locks last."""
+    """Return the parts that an append writes, the conversation first, and the parts that it locks last."""
     indexes = any(row is ClosedPage for row, _ in shape.rows)
     conversation, at = _conversation(is_new=shape.new, proves=shape.proves, indexes=indexes)
     parts = [_Part("c", "conversations", conversation, _CONVERSATION)]
@@ -205,7 +205,7 @@ def _parts(shape: StatementShape) -> tuple[list[_Part], list[_Part]]:
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """One of the parts of an append. ``{c}`` in its SQL is the part of that alias, in a FROM."""
+    """One part of an append. ``{c}`` in its SQL stands for the part with that alias, in a FROM."""
 
     alias: str
     table: str
@@ -215,11 +215,11 @@ class _Part:
     writes: bool = True
 
     def within(self) -> str:
-        """Return it as one of the queries of a WITH."""
+        """Return the part as a query of a WITH."""
         return f"{self.alias} AS ({_ALIAS.sub(lambda found: found[1], self.sql)})"
 
     def alone(self, sources: Mapping[str, str]) -> str:
-        """Return it as a statement of its own, which reads what the others were made of."""
+        """Return the part as a statement of its own, which reads the parameters of the parts that it depends on."""
         sql = self.sql.partition(" RETURNING ")[0] if self.alias != "c" else self.sql
         while _ALIAS.search(sql):
             sql = _ALIAS.sub(lambda found: sources[found[1]], sql)
@@ -270,7 +270,7 @@ def _unembedded(*, is_said: bool) -> _Part:
 
 @dataclass(frozen=True, slots=True)
 class _Target:
-    """A target of rows: the table, what the statement itself puts into its columns, and what follows."""
+    """A table to insert rows into: its columns that the statement itself fills, and the clause that follows."""
 
     alias: str
     table: str
@@ -385,7 +385,7 @@ async def append_alone(
 
 
 def _texts(append: Append) -> tuple[str | None, Iterable[str]]:
-    """Return the texts that take room, and the user whose."""
+    """Return the texts that count as storage, and their user."""
     bodies = (message.body for message in append.messages)
     return append.conversation.user_id, chain(bodies, (archive.content for archive in append.archives))
 
@@ -433,7 +433,7 @@ async def append_within(
 
 
 def keys_of(wishes: Sequence[NewWish]) -> list[tuple[UUID, str]]:
-    """Return the keys that wishes give a value, by their holders."""
+    """Return the keys that wishes set, each with its holder."""
     return [(wish.holder, wish.key) for wish in wishes if wish.key is not None and wish.status == "held"]
 
 
@@ -454,7 +454,7 @@ DELETE FROM memories o USING unnest($2::uuid[], $3::text[]) AS n (holder, conten
 
 
 async def keep_wishes(tx: Tx, conversation: Conversation, wishes: Sequence[NewWish], source: str) -> None:
-    """Keep what was found in a conversation's messages after they were stored: by a `rule`, or by an `llm`."""
+    """Store wishes found in a conversation's messages after these were stored, by a `rule` or an `llm`."""
     if not wishes:
         return
     await tx.execute(INSERT_WISHES, conversation.id, conversation.uid, source, *columns_of(NewWish, wishes))
@@ -479,9 +479,9 @@ INSERT INTO unembedded (tenant_id, owner, memory_id) SELECT $1, s.owner, s.id FR
 
 
 async def remember(tx: Tx, memories: Sequence[NewMemory], *, embeds: bool) -> None:
-    """Let search find passages of messages or archives that are stored already.
+    """Make passages of stored messages or archives searchable.
 
-    ``embeds`` marks them for the embedding job; enqueueing it is the caller's.
+    ``embeds`` marks them for the embedding job, which the caller enqueues.
     """
     for at in range(0, len(memories), MEMORIES_AT_ONCE):
         some = memories[at : at + MEMORIES_AT_ONCE]

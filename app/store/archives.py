@@ -96,13 +96,13 @@ SELECT a.id, CASE WHEN t.tokens <= $4 AND t.length <= 1000000 + 8 * t.tokens THE
 
 
 async def fresh(tx: ReadTx, conversation_id: str, uuids: Sequence[UUID], tokens_max: int) -> list[FreshResult]:
-    """Return in full those of the given archives that have at most ``tokens_max`` tokens each."""
+    """Return those of the given archives that have at most ``tokens_max`` tokens, in full."""
     rows = await tx.fetch(FRESH, conversation_id, uuids, tokens_max)
     return [FreshResult(row["id"], row["content"], row["tokens"], read_parts(row["parts"])) for row in rows]
 
 
 async def passages(tx: ReadTx, places: Sequence[tuple[UUID, int, int]]) -> dict[tuple[UUID, int], tuple[str, str]]:
-    """Return tool name and text, with marks for files, by archive and start. ``places``: archive, start and length."""
+    """Return the passages at ``places`` (archive, start, length) as tool name and text, by archive and start."""
     if not places:
         return {}
     ranges = joined_ranges(places)
@@ -117,10 +117,10 @@ async def passages(tx: ReadTx, places: Sequence[tuple[UUID, int, int]]) -> dict[
 
 
 def joined_ranges(places: Sequence[tuple[UUID, int, int]]) -> dict[tuple[UUID, int, int], list[tuple[int, int]]]:
-    """Join ranges of an archive that are close together; each joined one with the starts and lengths inside it.
+    """Join ranges of an archive that are close together. Each joined range has the starts and lengths inside it.
 
-    PostgreSQL unpacks a content up to a range's end for each range that it is asked for, so reading every passage of a
-    long content by itself would cost the square of its length.
+    PostgreSQL decompresses a content up to a range's end for every range it returns, so reading the passages of a long
+    content one by one would cost the square of its length.
     """
     joined: dict[tuple[UUID, int, int], list[tuple[int, int]]] = {}
     for uuid, group in groupby(sorted(places), key=itemgetter(0)):
@@ -152,7 +152,7 @@ async def whole(tx: ReadTx, uuid: UUID, *, locked: bool) -> IndexedText | None:
 
 
 async def content(tx: ReadTx, scope: Scope, digest: bytes) -> str:
-    """Return the text of one or more archives; NUL stands as U+FFFD in it."""
+    """Return the texts of archives, with U+FFFD in place of NUL."""
     return str(await tx.fetchval(CONTENT, scope.text, digest))
 
 
@@ -184,9 +184,9 @@ VALUES ($1, $2, $3, $4, $5, $6, $7) ON CONFLICT (tenant_id, scope, digest) DO UP
 
 
 async def insert(tx: Tx, new: NewArchive, created_at: datetime) -> None:
-    """Insert an archive with its content (once for a scope).
+    """Insert an archive, and its content unless the scope has it already.
 
-    ``created_at`` is the time that its placeholder names, so that an import makes the same placeholder of it.
+    ``created_at`` is the time in its placeholder, so that an import makes the same placeholder.
     """
     tx.changes.stored.append((Scope.read(new.scope).user_id, [new.content]))
     await tx.execute(INSERT_CONTENT, new.scope, new.digest, new.content, new.nul_offsets, new.length, new.tokens)
@@ -195,7 +195,7 @@ async def insert(tx: Tx, new: NewArchive, created_at: datetime) -> None:
 
 
 async def showing(tx: ReadTx, of: ArchiveSpot) -> list[ShowingMessage]:
-    """Return the messages that show an archive, in order of conversation."""
+    """Return the messages that show an archive, ordered by conversation."""
     owner = None if of.scope.space_id else of.scope.owner  # who has left a space keeps what was loaded
     rows = await tx.fetch(SHOWING, id=str(of.id), conversation=of.conversation_id, seq=of.seq, owner=owner)
     return [ShowingMessage(*row) for row in rows]
@@ -207,8 +207,8 @@ DELETE FROM memories WHERE tenant_id = $1 AND conversation_id = $2 AND seq = $3 
 
 
 async def replace_shown(tx: Tx, message: ShowingMessage, uuid: UUID, replacement: str, tokens: int) -> str | None:
-    """Put ``replacement`` wherever a message shows the archive, and forget what search knew of it; its view after that,
-    None if search did not know the message.
+    """Put ``replacement`` wherever a message shows the archive, and delete the message's search entries. Return its new
+    view; None if it had no search entries.
     """
     place = (message.conversation_id, message.seq)
     seen = message.view or message.body
@@ -232,8 +232,8 @@ def _shows(value: Any, uuid: UUID) -> bool:
 def _without_results(
     body: dict[str, Any], shown: Sequence[tuple[str, bool]], uuid: UUID, replacement: str
 ) -> dict[str, Any]:
-    """Return a message as sent without the results that show the archive. ``shown``: the call of each result in its
-    view, and whether that shows it. A view lacks what answers no call; else both have the same order.
+    """Return a message as sent, without the results that show the archive. ``shown``: for each result in its view its
+    call, and whether it shows the archive. A view lacks results that answer no call; otherwise the order is the same.
 
     A result that was archived becomes a reference; a text that was loaded says that it is gone.
     """

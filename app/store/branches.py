@@ -1,4 +1,4 @@
-"""Branches: the row of one, what a conversation was at a place, and the tree."""
+"""Branches: their rows, a conversation's state at a message, and the tree."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ SELECT p.page FROM pages p
 
 @dataclass(frozen=True, slots=True)
 class BranchPoint:
-    """A message that a branch can begin after, and what was known of the conversation when it was the newest."""
+    """A message after which a branch can begin, and the conversation's state when it was the newest."""
 
     page: int
     user_seq: int
@@ -105,7 +105,7 @@ async def summarised(tx: ReadTx, line: str, seq: int, at: datetime) -> int:
 
 
 async def is_titled_later(tx: ReadTx, line: str, page: int, title: str) -> bool:
-    """Return whether a conversation's title is that of a page after some page, and of none up to it."""
+    """Return whether a conversation got its title from a page after some page."""
     pages = [row["page"] for row in await tx.fetch(TITLES, line) if row["title"] == title]
     return bool(pages) and pages[0] > page
 
@@ -120,7 +120,7 @@ MARK = "UPDATE conversations SET is_forked = true WHERE tenant_id = $1 AND id = 
 
 
 async def insert(tx: Tx, of: str, fork: Forked) -> bool:
-    """Return whether it was made; False if the id is taken."""
+    """Insert a branch. Return False if its id is taken."""
     after = fork.branch
     end, totals = after.end, after.totals
     made = await tx.fetchrow(
@@ -207,13 +207,13 @@ async def family(tx: ReadTx, root: str) -> dict[str, UUID]:
 
 
 async def descendants(tx: ReadTx, names: Collection[str]) -> list[str]:
-    """Return what branches off from some conversations: each after all that branch off from it."""
+    """Return the branches of some conversations, and theirs: each branch after its own branches."""
     return [row["id"] for row in await tx.fetch(DESCENDANTS, list(map(str, names)))]
 
 
 async def continued(tx: ReadTx, root: str, chains: Sequence[bytes], after: int) -> str | None:
-    """Return the conversation of a tree that a list continues best, further than ``after`` of its messages: by the
-    chains before its first message and after each. A list that goes back to an old first message begins as one did.
+    """Return the conversation of a tree that shares the longest beginning with a list, longer than ``after`` messages.
+    ``chains``: before the list's first message and after each.
     """
     place = {chain: index for index, chain in enumerate(chains)}
     rows = await tx.fetch(CONTINUED, str(root), chains[after + 1 :], chains[-1])
@@ -225,12 +225,12 @@ async def continued(tx: ReadTx, root: str, chains: Sequence[bytes], after: int) 
 
 
 async def show(tx: Tx, named: str, root: str, branch: str) -> None:
-    """Let an id of a tree show a branch, or itself again; and the trunk's id too, if it showed the same."""
+    """Let an id of a tree show a branch, or itself again. The trunk's id follows if it showed the same."""
     tx.changes.conversations |= {str(named), str(root)}
     await tx.execute(SHOW, str(named), str(root), branch)
 
 
 async def unshow(tx: Tx, root: str, branch: str) -> None:
-    """Let no id of a tree show a branch any more."""
+    """Let no id of a tree show a branch any more: each shows itself again."""
     tx.changes.conversations.add(str(root))
     await tx.execute(UNSHOW, str(root), str(branch))

@@ -1,4 +1,4 @@
-"""Chapters and volumes of closed pages: what the map of a conversation is made of."""
+"""Chapters and volumes of closed pages, from which a conversation's map is made."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ NAME = _SQL.statement("name")
 
 
 async def around(tx: ReadTx, conversation_id: str, plan: CutPlan) -> list[Chapter]:
-    """Return the chapters that a plan's map can show."""
+    """Return the chapters that the map of a planned cut can show."""
     rows = await tx.fetch(
         AROUND, conversation=conversation_id, last_page=plan.last_page, recalled_since=plan.recalled_since
     )
@@ -51,7 +51,7 @@ async def around(tx: ReadTx, conversation_id: str, plan: CutPlan) -> list[Chapte
 
 
 def _named(row: Record) -> Chapter:
-    """Return a chapter, the title that a model gave it before its terms."""
+    """Return a chapter with a model's title, if there is one, in front of its terms."""
     *columns, title = row
     chapter = _chapter(columns)
     return replace(chapter, terms=(title, *chapter.terms)) if title else chapter
@@ -75,7 +75,7 @@ async def told(tx: ReadTx, conversation_id: str, first_page: int, last_page: int
 
 
 async def store(tx: Tx, conversation_id: str, chapters: Sequence[Chapter]) -> None:
-    """Store chapters of a locked conversation, in the place of those of the same pages."""
+    """Store chapters of a locked conversation. They replace those of the same pages."""
     rows = [(tx.tenant, *STORE.arguments({"conversation": conversation_id, **values_of(one)})) for one in chapters]
     await tx.connection.executemany(STORE.text, rows)
 
@@ -86,7 +86,7 @@ async def unnamed(tx: ReadTx, conversation_id: str, first_page: int) -> Chapter 
 
 
 async def name(tx: Tx, conversation_id: str, of: Chapter, title: str, model: str, at: datetime) -> None:
-    """Store what a model named a chapter. ``at``: when it did."""
+    """Store the name that a model gave a chapter at a time."""
     await tx.execute(
         NAME, conversation=conversation_id, first_page=of.first_page, last_page=of.last_page, at=at,
         model=model, title=title,

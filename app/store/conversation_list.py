@@ -1,4 +1,4 @@
-"""Lists of conversations, and of the users who had them."""
+"""Lists of conversations and of their users."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ORDERS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class ConversationFilter:
-    """Conversations of a user, with a text in their titles, their pages' titles or their ids, among some."""
+    """Which conversations to list: of a user or a space, with a text in their titles, page titles or ids."""
 
     user_id: str | None = None
     text: str | None = None
@@ -85,9 +85,9 @@ async def browse(
     *,
     ascending: bool = False,
 ) -> list[ListedConversation]:
-    """List conversations, the latest activity first unless told otherwise.
+    """List conversations, latest activity first by default.
 
-    ``after``: the last row's value of ``order`` (see ``value_of``), and its uid.
+    ``after``: the value of ``order`` in the last row (see ``value_of``), and its uid.
     """
     pattern = None
     if wanted.text:
@@ -120,7 +120,7 @@ COUNT = f"SELECT count(*) FROM (SELECT FROM conversations WHERE tenant_id = $1 L
 
 
 async def count(tx: ReadTx) -> int:
-    """Count conversations up to ``COUNTED_MAX``; any larger number is returned as one more."""
+    """Count conversations up to ``COUNTED_MAX``, and return one more for any larger number."""
     return int(await tx.fetchval(COUNT))
 
 
@@ -135,5 +135,5 @@ SELECT user_id FROM (
 
 
 async def recent_users(tx: ReadTx) -> list[str]:
-    """Return the users who were active last."""
+    """Return the most recently active users."""
     return [row["user_id"] for row in await tx.fetch(USERS)]

@@ -1,4 +1,4 @@
-"""Conversations: the row that everything else hangs from."""
+"""Conversations: the rows that everything else belongs to."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ _PLAIN = (
     "indexed_through", "chaptered_through", "summary_through", "asked", "answered", "asked_from", "refused", "erasures",
     "has_earlier", "withdrawn", "parent_id", "shown",
 )  # fmt: skip
-"""Columns that a conversation has as they are."""
+"""Columns that a ``Conversation`` takes over unchanged."""
 
 
 def read_conversation(row: Record) -> Conversation:
@@ -91,16 +91,16 @@ def anothers() -> Conflict:
 
 
 def seen(conversation: Conversation | None, bound_to: str | None) -> Conversation | None:
-    """Return the conversation if the caller, possibly bound to a user, may see it without being asked about a space."""
+    """Return the conversation if the caller, possibly bound to a user, can see it. Spaces are not considered."""
     return None if conversation is None or bound_to not in (None, conversation.user_id) else conversation
 
 
 async def admitted(
     tx: ReadTx, conversation: Conversation | None, bound_to: str | None, *, right: Right = "read"
 ) -> Conversation | None:
-    """Return the conversation if the caller, possibly bound to a user, may see it: the rule for every read.
+    """Return the conversation if the caller, possibly bound to a user, can see it. Every read follows this rule.
 
-    Raises Forbidden for a member of its space who may only read.
+    Raises Forbidden for a member of its space who wants to write but can only read.
     """
     if conversation is None or conversation.space_id is None or bound_to is None:
         found = seen(conversation, bound_to)
@@ -120,7 +120,7 @@ async def find(tx: ReadTx, conversation_id: str, *, bound_to: str | None = None)
 
 
 async def _found(tx: ReadTx, conversation_id: str, bound_to: str | None, sql: str, right: Right) -> Conversation | None:
-    """Return a conversation; of one that a caller names, the branch that is shown."""
+    """Return a conversation. An id from a caller stands for the branch that it shows."""
     row = await tx.fetchrow(sql, conversation_id)
     known = await admitted(tx, read_conversation(row), bound_to, right=right) if row else None
     if known is None or not isinstance(conversation_id, CallersId):
@@ -157,13 +157,13 @@ async def lock(tx: Tx, conversation_id: str, *, bound_to: str | None = None) -> 
 async def hold(tx: ReadTx, conversation_id: str, *, bound_to: str | None = None) -> Conversation | None:
     """Return a conversation as ``find`` does, protected from erasure until the transaction ends.
 
-    For writers of what belongs to it, before they lock anything else. Appends are still possible.
+    Hold it before you write what belongs to it and before you lock anything else. Appends are still possible.
     """
     return await _found(tx, conversation_id, bound_to, f"{FIND} FOR KEY SHARE OF c", "write")
 
 
 async def is_still(tx: ReadTx, conversation: Conversation) -> bool:
-    """Return whether a conversation that was looked up earlier still exists; another can have taken its id since."""
+    """Return whether a conversation read earlier still exists, and not another one under its id."""
     current = await find(tx, conversation.id)
     return current is not None and current.uid == conversation.uid
 
@@ -189,7 +189,7 @@ class NewConversation:
 
 
 async def tell(tx: Tx, conversation_id: str) -> None:
-    """Say that a conversation is made or changed, but for what is said in it."""
+    """Write the event that a conversation was created or changed, except by messages."""
     tx.changes.conversations.add(conversation_id)
     await outbox.tell(tx, outbox.event("conversation.changed", conversation_id=conversation_id))
 
@@ -221,12 +221,12 @@ SELECT FROM conversations WHERE tenant_id = $1 AND user_id = $2 AND last_seq > 0
 
 
 async def has_any(tx: ReadTx, user_id: str | None) -> bool:
-    """Return whether a user has conversations with messages; nobody has none."""
+    """Return whether a user has conversations with messages; False without a user."""
     return user_id is not None and await tx.fetchrow(HAS_ANY, user_id) is not None
 
 
 def unchanged(conversation: Conversation) -> NewConversation:
-    """Return a conversation's own values, to be replaced one by one."""
+    """Return a conversation's own values, as a base for a change."""
     return NewConversation(
         id=conversation.id, uid=conversation.uid, title=conversation.title, system=conversation.system,
         system_tokens=conversation.system_tokens, model=conversation.model, budget=conversation.budget,
@@ -267,16 +267,16 @@ async def join_group(tx: Tx, conversation_id: str, group: int) -> None:
 
 
 async def begin_generation(tx: Tx, conversation_id: str, *, is_erased: bool = False) -> int:
-    """Begin a generation: no cut made before is shown again. Return how many were stored."""
+    """Begin a generation: no earlier cut is shown again. Return the number of stored ones."""
     tx.changes.conversations.add(conversation_id)
     await tx.execute(BEGIN_GENERATION, conversation_id, int(is_erased))
     return await tx.execute(FORGET_CUTS, conversation_id)
 
 
 async def anchor(tx: Tx, conversation: Conversation, chosen: Anchored, sources: Sequence[UUID]) -> bool:
-    """Keep what was recalled for a user message, for all its windows, in a transaction that shares the owner.
+    """Store the text recalled for a user message, which all its windows show. The transaction shares the owner.
 
-    ``sources``: the memories it was chosen from. Return False where another call was faster, or one of them is gone.
+    Return False if another call was faster, or if one of the ``sources``, the memories it was chosen from, is gone.
     """
     kept = await tx.fetchval(
         ANCHOR if chosen.text else ANCHOR_NOTHING, conversation=conversation.id, uid=conversation.uid, seq=chosen.seq,
@@ -296,7 +296,7 @@ UPDATE conversations SET recalled = NULL, generation = generation + last_seq + 1
 
 
 async def forget_anchored(tx: Tx, owner: UUID) -> None:
-    """Take what was recalled out of all windows that can show something of an owner's."""
+    """Remove the recalled text from every window that can show memories of an owner."""
     if found := [row["id"] for row in await tx.fetch(ANCHORED, owner)]:
         tx.changes.conversations.update(found)
         await tx.execute(FORGET_ANCHORED, found)
@@ -355,7 +355,7 @@ DELETE FROM {table} WHERE tenant_id = $1 AND conversation_id = $2 AND ctid = ANY
 
 
 async def erase(tx: Tx, conversation: Conversation) -> dict[str, int]:
-    """Delete a (locked) conversation with all that hangs from it; rows by table. Of a branch, its own rows only."""
+    """Delete a locked conversation and its dependents; of a branch, its own rows. Return rows by table."""
     counts: Counter[str] = Counter()
     own = conversation.line.own
     tx.changes.conversations.add(own)
@@ -377,7 +377,7 @@ async def erase(tx: Tx, conversation: Conversation) -> dict[str, int]:
 
 
 async def _erase_contents(tx: Tx, gone: Sequence[Record]) -> None:
-    """Delete the contents of archives that are gone, unless other archives share them."""
+    """Delete the contents of deleted archives, unless other archives share them."""
     scopes, digests = [g["scope"] for g in gone], [g["digest"] for g in gone]
     if gone:
         await tx.execute(DELETE_CONTENTS, scopes, digests)

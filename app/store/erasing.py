@@ -53,7 +53,7 @@ SELECT seq FROM messages
 
 
 async def seqs_before(tx: ReadTx, conversation_id: str, seqs: tuple[int, int], at: datetime) -> list[int]:
-    """Return the messages of a range that were there at a time."""
+    """Return the messages of a range that existed at a time."""
     return [row["seq"] for row in await tx.fetch(SEQS_BEFORE, conversation_id, *seqs, at)]
 
 
@@ -158,7 +158,7 @@ UPDATE conversations
 
 @dataclass(frozen=True, slots=True)
 class Derived:
-    """Everything derived from messages and pages of a conversation, which is erased with them."""
+    """Which data derived from a conversation's messages and pages to erase with them."""
 
     conversation_id: str
     uid: UUID
@@ -174,7 +174,7 @@ class Derived:
 
 
 async def drop_derived(tx: Tx, of: Derived) -> dict[str, int]:
-    """Delete all that was made of messages and of their pages; rows by table."""
+    """Delete everything derived from messages and their pages. Return rows by table."""
     conversation_id, seqs, pages, near = of.conversation_id, of.seqs, of.pages, of.near
     memories = [Gone(*row) for row in await tx.fetch(FORGET, conversation_id, seqs, pages)]
     await kept.settle(tx, memories)
@@ -201,12 +201,12 @@ SELECT title FROM pages WHERE tenant_id = $1 AND conversation_id = $2
 
 
 async def titles(tx: ReadTx, conversation_id: str, seqs: Sequence[int]) -> list[str]:
-    """Return the titles that messages gave to their pages, and to their conversation."""
+    """Return the titles that messages gave their pages and their conversation."""
     return [row["title"] for row in await tx.fetch(TITLES, conversation_id, seqs)]
 
 
 async def settle(tx: Tx, of: Derived, mark: MarkLine, *, prompt_tokens: int, open_calls: str) -> None:
-    """Rename what was titled after the messages, and move the bounds of derived data. ``mark`` is the mark."""
+    """Replace titles taken from the messages by ``mark``, and move the bounds of derived data."""
     await tx.execute(RENAME, of.conversation_id, of.pages, of.titles, mark.text, mark.tokens)
     await tx.execute(SETTLE, of.conversation_id, of.pages[0], of.titles, mark.text, prompt_tokens, open_calls)
 
@@ -224,9 +224,9 @@ SELECT m.conversation_id, m.seq, m.loaded FROM messages m
 
 
 async def loaded(tx: ReadTx, scope: Scope | UUID, after: tuple[str, int], limit: int) -> dict[Place, str]:
-    """Return what was loaded, by place: the next in order of conversation and seq.
+    """Return the next loaded messages, in order of conversation and seq.
 
-    For a space those of all scopes: who has left it keeps what was loaded before.
+    For a space, search all scopes, because a former member keeps what was loaded before.
     """
     owner = scope if isinstance(scope, UUID) else None if scope.space_id else scope.owner
     rows = await tx.fetch(LOADED, owner, *after, limit)
@@ -289,7 +289,7 @@ async def archives_in(tx: ReadTx, scope: Scope, limit: int) -> list[UUID]:
 
 
 async def forget_owned(tx: Tx, owner: UUID, limit: int) -> list[UUID]:
-    """Delete some memories of an owner, and the work that indexes them with the last; return which."""
+    """Delete some memories of an owner and return their ids. If none was left, delete their embedding job."""
     gone = [row["id"] for row in await tx.fetch(FORGET_OWNED, owner, limit)]
     if not gone:
         await tx.execute(DROP_EMBEDDING, str(owner))

@@ -1,4 +1,4 @@
-"""Read what heads are made of."""
+"""Read the material that heads are made of."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TEXTS = _SQL.statement("texts", kept=in_mind(before=":condensed_from"))
 
 
 async def texts(tx: ReadTx, conversation_id: str, plan: CutPlan) -> Material:
-    """Return what a head is made of beside its map."""
+    """Return the material of a head without its map."""
     row = await tx.fetchrow(
         TEXTS, conversation=conversation_id, condensed_from=plan.cut.condensed_from, last_page=plan.last_page
     )
@@ -53,7 +53,7 @@ async def with_map(tx: ReadTx, conversation_id: str, plan: CutPlan, texts: Mater
 async def entries(
     tx: ReadTx, conversation_id: str, pages: Sequence[int], before: int = INTEGER_MAX
 ) -> dict[int, PageEntry]:
-    """Return the pages of messages before one by number, with the titles and lines they have now, not their recalls."""
+    """Return pages by number, with their present titles and lines but without their recalls."""
     rows = await tx.fetch(
         PAGES, conversation=conversation_id, last_page=INTEGER_MAX, oldest_page=INTEGER_MAX,
         newest_page=0, recalled_since=INTEGER_MAX, more=list(pages), condensed_from=before,
@@ -62,7 +62,7 @@ async def entries(
 
 
 def _entry(row: Record) -> PageEntry:
-    """Return a page with the model's title and lines, as far as there are any."""
+    """Return a page, with the model's title and lines where there are any."""
     page, title, tokens, count, at_page, is_named, name, name_tokens, *named, day, seqs, roles, texts, weights = row
     lines = tuple(map(ContentsLine, seqs, roles, texts, weights)) if seqs else ()
     if not names_subject(title):  # "Yes": its first answer that says more is the title

@@ -373,9 +373,7 @@ async def rows_after(tx: ReadTx, conversation_id: str, first: int, limit: int) -
 
 
 async def number_at(tx: ReadTx, conversation_id: str, seq: int, budget: int, form: Format) -> int | None:
-    """Return the newest window of a budget and format, without a tail, whose last message is one; None: there is none
-    among the last ROWS_SEARCHED rows.
-    """
+    """Return the newest window with these properties and no tail among the last ROWS_SEARCHED rows, else None."""
     for row in await browse(tx, conversation_id, INTEGER_MAX, ROWS_SEARCHED):
         for number, frame, one in reversed(row.windows):
             if (one.last_seq, frame.budget, frame.format) == (seq, budget, form) and not one.tail:

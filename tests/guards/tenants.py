@@ -8,9 +8,10 @@ from uuid import UUID
 
 import asyncpg
 
-from app.assembly import access, defaults, proxying, retention, working
+from app.assembly import access, defaults, proxying, working
 from app.core.dialects.usage import ModelUsage
 from app.core.edge.caller import Caller
+from app.core.edge.deployment import Retention
 from app.core.history.rows import NewWish
 from app.core.messages import Limits, read
 from app.core.scope import Scope
@@ -28,7 +29,7 @@ from app.services.conversations.context import context
 from app.services.conversations.forking import ForkRequest
 from app.services.conversations.requests import PostedMessages
 from app.services.tools import tool_calls
-from app.settings import Settings
+from app.settings import Settings, taken
 from app.store import appending, chapters, conversations, page_index, served, spaces, summaries
 from app.store.memory import kept, remembered
 from app.store.memory.remembered import Remembered
@@ -62,7 +63,7 @@ A_FILE = UUID("dddddddd-0000-7000-8000-000000000004")
 def runtime(settings: Settings, database: Database, counter: TokenCounter) -> Runtime:
     known = defaults(settings)
     paged = replace(known, policy=replace(known.policy, active_pages=40))
-    rules = (access(settings), retention(settings), proxying(settings), working(settings))
+    rules = (access(settings), taken(settings, Retention), proxying(settings), working(settings))
     return Runtime(paged, database, counter, *rules)
 
 

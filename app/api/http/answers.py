@@ -27,9 +27,7 @@ def list_of(name: str, item: type[BaseModel]) -> type[BaseModel]:
 
 
 def page_of(items: Sequence[Mapping[str, Any]], limit: int, place: str) -> Response:
-    """Return a page of a list. `items` holds one more than ``limit`` if the list goes on; ``place`` names the member
-    that the cursor encodes.
-    """
+    """Return a page of ``items``, one more than it shows if the list goes on. Cursors encode the member ``place``."""
     more = cursors.encode(items[limit - 1][place]) if len(items) > limit else None
     return json_value({"items": items[:limit], "next_cursor": more})
 

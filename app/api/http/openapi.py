@@ -37,7 +37,7 @@ known before; its example only has the right form.
 
 
 def install(app: FastAPI, routers: Sequence[APIRouter]) -> None:
-    """Replace `app.openapi`. The document is made when it is first asked for, in a thread: it takes a quarter of a
+    """Replace `app.openapi`. The document is made at its first use, in a thread, because it takes a quarter of a
     second.
     """
 

@@ -117,9 +117,7 @@ class _Server(Server[Any]):
 
 
 def offered(request: Request) -> list[Tool]:
-    """Return the tools of a connection: those of its conversation only where it names one, those that write only to a
-    key that does.
-    """
+    """Return a connection's tools. Some need a conversation, and those that write need a key with that scope."""
     user_id, conversation_id = _named(request)
     hidden = {tools.STORE_TURN} if conversation_id is None else set()
     hidden |= {tools.RECALL_PAGE} if user_id is not None and conversation_id is None else set()

@@ -115,9 +115,7 @@ _decode = json.JSONDecoder().raw_decode
 
 
 def with_message(body: bytes, dialect: Dialect, text: str) -> bytes:
-    """Return a request with a user message at the end of its list; as it is if there is no list, or it ends with an
-    answer to be continued. ``body`` is JSON.
-    """
+    """Add a user message to a JSON request, unless it has no list or its list ends with an answer to be continued."""
     said = body.decode()
     end = _end_of_list(said, LISTS[dialect])
     if end is None:

@@ -59,9 +59,7 @@ async def asked(call: WindowCall, shown: KeptWindow) -> str | None:
 
 
 async def choose(call: WindowCall, shown: KeptWindow, said: str) -> Anchored | None:
-    """Choose what answers what was just said and is not in view, keep it and return it; None: another call was faster,
-    or what it was chosen from has changed.
-    """
+    """Choose, store and return the recall for a message; None if another call was faster or a source has changed."""
     conversation, policy = shown.conversation, shown.target.policy
     room = max(0, min(policy.recall_max, int(shown.target.shares.available * ANCHORED_SHARE)) - TAIL_OVERHEAD)
     query = await querying.prepare(call.runtime, call.tenant, said, asked_at=conversation.said_at)

@@ -25,9 +25,7 @@ UNLIMITED = Limits(messages=2**31, message_chars=2**40, result_chars=2**40)
 
 @dataclass(frozen=True, slots=True)
 class CallersList:
-    """A caller's whole list as read. The first ``lead`` messages are its prompt; the others have roles, digests and
-    chains.
-    """
+    """A caller's whole list. The first ``lead`` messages are its prompt; the others have roles, digests and chains."""
 
     sent: Sequence[Any]
     new: Sequence[Draft]

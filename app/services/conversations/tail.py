@@ -148,9 +148,7 @@ async def _packed(
 
 
 def _lacks(search: _Asked, found: _Found, *, is_shown: bool, count: Count) -> list[TailItem]:
-    """Return the line that tells a model what a caller's search lacked; nothing where it found nothing for a query that
-    hardly asks.
-    """
+    """Return a line about what the search lacked, unless nothing was found for a query that hardly asks."""
     language: Language = search.conversation.language or "en"
     lacks = wording.lacking(map(asdict, [*_degraded(search.query), *found.lags]), language)
     title = wording.RELEVANT_PASSAGES if found.evidence.hits else wording.NOTHING_FOUND

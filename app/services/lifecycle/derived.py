@@ -1,4 +1,4 @@
-"""Insert what was derived from a conversation's messages: pages, chapters, summaries, recalls and cuts of an import."""
+"""Import data derived from a conversation's messages: pages, chapters, summaries, recalls and cuts."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ DerivedLine = PageLine | ChapterLine | ImportedSummary | RecallLine | CutLine
 
 
 async def insert(runtime: Runtime, tx: Tx, known: Conversation, line: DerivedLine) -> bool:
-    """Insert a line into its locked conversation; return False if it is there already, or if something of the
-    conversation was erased here: what was derived before can hold it. Raises Invalid.
+    """Insert a line into its locked conversation. Return False if it exists already, or if something was erased from
+    the conversation here, because derived text can still hold it. Raises Invalid.
     """
     if known.erasures and not isinstance(line, RecallLine):
         return False
@@ -59,7 +59,7 @@ async def _page(runtime: Runtime, tx: Tx, known: Conversation, line: PageLine) -
 
 
 async def _chapter(tx: Tx, known: Conversation, line: ChapterLine) -> bool:
-    """Name a chapter as it was; False if it has a name, or if the conversation's pages make other chapters."""
+    """Give a chapter its imported name. Return False if it has a name already or its pages make other chapters here."""
     own = known.line.own
     chapter = await chapters.unnamed(tx, own, line.first_page)
     if chapter is None or chapter.last_page != line.last_page:
@@ -82,7 +82,7 @@ async def _summary(runtime: Runtime, tx: Tx, known: Conversation, line: Imported
 
 
 async def _cut(tx: Tx, known: Conversation, line: CutLine) -> bool:
-    """Store a cut; False if the conversation has had it. Raises Invalid if it is of other messages."""
+    """Store a cut. Return False if the conversation has had it. Raises Invalid if it does not fit the messages."""
     found = replace(line.cut, generation=known.totals.generation)
     if not cut.is_of(found, known.totals) or await windows.parts_a_group(tx, known, found):
         message = "must have zones that begin with a call group of the messages before it"

@@ -1,11 +1,11 @@
-"""Erase: afterwards the erased data is in no table, index, summary, epoch, stored response or cache.
+"""Erase data from every table, index, summary, epoch, stored response and cache.
 
 Gather: lock the owner, then the conversation; find repetitions of the erased data; lock their conversations. Decide:
 ``core.history.erasure_plan`` decides what becomes a mark, what is deleted and what is derived again. Apply: archives,
 messages, derived data, a new generation, jobs, and finally the stored responses.
 
-The order is that of ``app.store.locks``. A new generation begins, so that no window that showed erased data is
-continued, and no job applies what it read before.
+Locks are taken in the order of ``app.store.locks``. A new generation begins, so that no window with erased data is
+continued and no job applies what it read before.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class ErasingTx(Tx):
 
 
 def erased_event(what: str, id_: str, **more: int) -> NewEvent:
-    """Return the event of an erasure: what was erased, and its id (of messages, their conversation's)."""
+    """Return the event of an erasure: what was erased, and its id. For messages it is the conversation's."""
     return outbox.event("erasure.done", of=what, id=id_, **more)
 
 
@@ -95,7 +95,7 @@ def erased_event(what: str, id_: str, **more: int) -> NewEvent:
 
 
 async def lock(tx: Tx, conversation_id: str, *, bound_to: str | None = None) -> Conversation:
-    """Lock a conversation's owner and then the conversation, to erase something of it. Raises NotFound."""
+    """Lock a conversation's owner and then the conversation, to erase from it. Raises NotFound."""
     before = await conversations.get(tx, conversation_id, bound_to=bound_to)
     tx.changes.conversations |= {conversation_id, before.line.root, before.id}
     await locks.lock_owner(tx, before.scope.owner)
@@ -110,9 +110,7 @@ async def lock(tx: Tx, conversation_id: str, *, bound_to: str | None = None) -> 
 async def _gather(
     tx: ErasingTx, conversation: Conversation, sharing: Sequence[Conversation], seqs: Sequence[int]
 ) -> tuple[Erased, RepeatedPlaces]:
-    """Read messages of a locked conversation with all that stands around them, also in the branches that share them.
-    Raises NotFound for none.
-    """
+    """Read messages of a locked conversation and all that depends on them, also in branches. Raises NotFound."""
     stored = await erasing.stored(tx, conversation.id, seqs)
     if not stored:
         raise errors.missing("message")
@@ -128,7 +126,7 @@ async def _gather(
 
 
 async def lock_repeats(tx: ErasingTx, repeated: RepeatedPlaces, locked: Collection[str] = ()) -> list[StoredMessage]:
-    """Lock the conversations in which something is repeated, and read those messages as they are then."""
+    """Lock the conversations that repeat erased text, then read the repeating messages."""
     by_conversation: dict[str, list[int]] = {}
     for conversation_id, seq in repeated.messages:
         by_conversation.setdefault(conversation_id, []).append(seq)
@@ -148,7 +146,7 @@ async def put_marks(tx: ErasingTx, marked: Sequence[Marked], done: Erasure) -> N
 
 
 async def begin_generations(tx: ErasingTx, names: Collection[str], done: Erasure, exact: Collection[str] = ()) -> None:
-    """Let no window of conversations, or of what branches off from them, be continued. ``exact``: of these only."""
+    """Begin a generation of conversations and their branches: no window continues. Those in ``exact`` go alone."""
     others = set(map(str, names)) - set(exact)
     names = {*map(str, exact), *others, *(await branches.descendants(tx, others) if others else ())}
     for name in sorted(names):
@@ -156,7 +154,7 @@ async def begin_generations(tx: ErasingTx, names: Collection[str], done: Erasure
 
 
 async def _enqueue(tx: ErasingTx, conversation: Conversation, pages: Sequence[int]) -> None:
-    """Let jobs make again from what is left what they had made of pages."""
+    """Enqueue the jobs that index, summarise and embed again what is left of some pages."""
     work = [
         enqueue.page(conversation.id, conversation.uid, page) for page in pages if page < conversation.totals.last_page
     ]
@@ -170,9 +168,9 @@ async def _enqueue(tx: ErasingTx, conversation: Conversation, pages: Sequence[in
 
 
 async def redact(tx: ErasingTx, owner: UUID, redaction: Redaction, whole: Collection[str], done: Erasure) -> None:
-    """Take what is erased out of an owner's kept answers, and what windows recalled by themselves out of those.
+    """Remove erased data from an owner's stored responses, and text recalled unasked from windows.
 
-    ``whole``: keys of answers that speak of nothing else.
+    ``whole``: keys of responses about nothing else.
     """
     await conversations.forget_anchored(tx, owner)
     done.add_texts(await served.forget_asked(tx, owner))
@@ -198,7 +196,7 @@ def names(ids: Iterable[UUID]) -> frozenset[str]:
 
 
 async def erase_message(tx: ErasingTx, conversation: Conversation, name: str) -> tuple[int, Erasure]:
-    """Erase a message of a conversation that ``lock`` gave, by its seq or id; its seq. Raises NotFound."""
+    """Erase a message, by seq or id, of a conversation that ``lock`` returned. Return its seq. Raises NotFound."""
     seq = errors.existing(await _seq(tx, conversation, name), "message")
     return seq, await erase_shared(tx, conversation, [seq])
 
@@ -213,7 +211,7 @@ async def _seq(tx: ErasingTx, conversation: Conversation, name: str) -> int | No
 
 
 async def erase_page(tx: ErasingTx, conversation: Conversation, page: int) -> Erasure:
-    """Erase all messages of a page of a conversation that ``lock`` gave. Raises NotFound."""
+    """Erase all messages of a page of a conversation that ``lock`` returned. Raises NotFound."""
     stored = await messages.page_messages(tx, conversation.id, page)
     if not stored:
         raise errors.NotFound(f"There is no page {page}; pages 1–{conversation.totals.last_page} exist.")
@@ -221,7 +219,7 @@ async def erase_page(tx: ErasingTx, conversation: Conversation, page: int) -> Er
 
 
 async def erase_shared(tx: ErasingTx, conversation: Conversation, seqs: Sequence[int]) -> Erasure:
-    """Erase messages of a line, each in the conversation that keeps it and in all that share it."""
+    """Erase messages of a line, each in the conversation that stores it and in all branches that share it."""
     done, line = Erasure(), conversation.line
     for name in dict.fromkeys(map(line.keeper, seqs)):
         keeper = conversation if name == line else await conversations.lock(tx, name)
@@ -258,7 +256,7 @@ async def _erase(tx: ErasingTx, conversation: Conversation, seqs: Sequence[int])
 async def certify(
     tx: ErasingTx, conversation: Conversation, done: Erasure, count: int, seqs: tuple[int, int] | None = None
 ) -> None:
-    """Enter an erasure in a conversation's chain of receipts: of messages, or of all that it is."""
+    """Record an erasure, of messages or of the whole conversation, in its chain of receipts."""
     if tx.runtime.signer is not None:
         done.certificates.append(await receipts.enter(tx, tx.runtime.signer, conversation, count, seqs))
 
@@ -313,9 +311,7 @@ async def _apply(
 async def _lock_copies(
     tx: ErasingTx, rows: Sequence[ArchiveSpot], repeated: RepeatedPlaces, locked: Collection[str] = ()
 ) -> tuple[list[StoredMessage], set[str]]:
-    """Lock the conversations in which archives are shown or repeated. Return the messages that repeat them without
-    showing them, and the conversations.
-    """
+    """Lock the conversations that show or repeat archives. Return the messages that only repeat, and all names."""
     loaded = await lock_repeats(tx, repeated, locked)
     repeating = {message.conversation_id for message in loaded}
     showing = await _lock_showing(tx, rows, repeating.union(locked))
@@ -323,7 +319,7 @@ async def _lock_copies(
 
 
 async def _lock_showing(tx: ErasingTx, rows: Sequence[ArchiveSpot], locked: Collection[str]) -> set[Place]:
-    """Lock the conversations in which archives are shown; where in them."""
+    """Lock the conversations that show archives. Return the places where they do."""
     shown = [message for row in rows for message in await archives.showing(tx, row)]
     for name in sorted({message.conversation_id for message in shown} - set(locked)):
         await conversations.lock(tx, name)
@@ -331,7 +327,7 @@ async def _lock_showing(tx: ErasingTx, rows: Sequence[ArchiveSpot], locked: Coll
 
 
 async def _erase_archives(tx: ErasingTx, rows: Sequence[ArchiveSpot]) -> tuple[Counter[str], dict[str, str]]:
-    """Erase archives; what is then said in their places, in windows and kept answers, by archive."""
+    """Erase archives. Return what windows and stored responses say in their place, by archive."""
     counts: Counter[str] = Counter()
     replacements: dict[str, str] = {}
     if gone := await served.forget_quoting(tx, [row.id for row in rows]):
@@ -352,9 +348,7 @@ async def _erase_archives(tx: ErasingTx, rows: Sequence[ArchiveSpot]) -> tuple[C
 
 
 async def erase_archive(tx: ErasingTx, uuid: UUID, scope: Scope | None = None) -> tuple[UUID, Erasure]:
-    """Erase an archive (with a scope, only one of that scope's) and what repeats it; its owner. Its placeholder then
-    says so, in every window. Raises NotFound.
-    """
+    """Erase an archive, of a ``scope`` if given, and what repeats it. Return its owner. Raises NotFound."""
     row = await _lock_archive(tx, uuid, scope)
     scope, own = row.scope, row.conversation_id
     conversation = await conversations.lock(tx, own) if own is not None else None
@@ -378,7 +372,7 @@ async def erase_archive(tx: ErasingTx, uuid: UUID, scope: Scope | None = None) -
 
 
 async def _lock_archive(tx: ErasingTx, uuid: UUID, scope: Scope | None) -> StoredArchive:
-    """Read an archive once nobody else can erase it. Raises NotFound, also where somebody just has."""
+    """Read an archive and protect it from other erasures. Raises NotFound, also if one came first."""
     row = await archives.read(tx, scope, uuid, 0, 0)
     if row is not None:
         await locks.lock_owner(tx, row.scope.owner)
@@ -387,7 +381,7 @@ async def _lock_archive(tx: ErasingTx, uuid: UUID, scope: Scope | None) -> Store
 
 
 async def _forget_page(tx: ErasingTx, conversation: Conversation, seq: int | None, done: Erasure) -> list[int]:
-    """Delete what a model made of the page in which an archive's placeholder stands; return the page, if any."""
+    """Delete what a model wrote about the page with an archive's placeholder. Return the page, if there is one."""
     stored = await erasing.stored(tx, conversation.id, [seq]) if seq is not None else []
     for message in stored:
         derived = Derived(conversation.id, conversation.uid, [], [message.page], [message.seq])
@@ -402,9 +396,8 @@ async def _forget_page(tx: ErasingTx, conversation: Conversation, seq: int | Non
 
 
 async def erase_expired_archives(runtime: Runtime, tenant: UUID) -> int:
-    """Erase what is past its time, with what recall tools brought of it, a transaction for each scope; how many they
-    were. What a model wrote on the pages of their placeholders stays: that it would be written anew every day costs
-    more than it is worth.
+    """Erase expired archives and what recall tools loaded of them, scope by scope. Return their number. What a model
+    wrote about their pages stays, because writing it anew every day costs more than it is worth.
     """
     async with runtime.database.snapshot(tenant) as tx:
         due = await archives.expired(tx)
@@ -440,9 +433,9 @@ async def _erase_expired(tx: ErasingTx, scope: Scope, rows: Sequence[ArchiveSpot
 async def erase_memory(
     tx: ErasingTx, key: UUID, bound_to: str | None = None, *, sensitive: bool
 ) -> tuple[UUID, Erasure]:
-    """Delete a memory with its vectors, and what repeats it; its owner. What it was found in stays.
+    """Delete a memory with its vectors, and what repeats it. Return its owner. Its message or archive stays.
 
-    ``bound_to``: the only user whose memories are there. Raises NotFound, and Forbidden where they only read.
+    ``bound_to``: the only user whose memories are visible. Raises NotFound, Forbidden.
     """
     owner = errors.existing(await remembered.owner(tx, key), "memory")
     await views.require_write(tx, owner, bound_to)

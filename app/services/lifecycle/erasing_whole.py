@@ -1,4 +1,4 @@
-"""Erasing a conversation or a user with everything that is theirs."""
+"""Erase a conversation, a user or a space with everything that belongs to it."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ MEMORIES_AT_ONCE = 500
 
 
 async def erase_tree(tx: ErasingTx, conversation: Conversation, *, branches_too: bool) -> Erasure:
-    """Delete a conversation that ``erasing.lock`` gave; of a branch, what it does not share. Raises Conflict where
-    others branch off from it, unless these go too.
+    """Delete a conversation that ``erasing.lock`` returned; of a branch, only its own rows. Raises Conflict if it has
+    branches that are not to go too.
     """
     names = await branches.descendants(tx, [conversation.id])
     if names and not branches_too:
@@ -53,8 +53,8 @@ async def erase_tree(tx: ErasingTx, conversation: Conversation, *, branches_too:
 
 
 async def erase_conversation(tx: ErasingTx, conversation: Conversation, *, alone: bool = True) -> Erasure:
-    """Delete a conversation that ``erasing.lock`` gave, with all that hangs from it or repeats it, but for what it
-    shares. ``alone``: its user stays. Nothing may branch off from it but what goes too.
+    """Delete a conversation that ``erasing.lock`` returned, with everything that depends on it or repeats it, except
+    what it shares. Its branches must go too. ``alone``: its user stays.
     """
     scope = conversation.scope
     owner = scope.owner
@@ -92,8 +92,8 @@ async def erase_conversation(tx: ErasingTx, conversation: Conversation, *, alone
 
 
 async def erase_user(runtime: Runtime, tenant: UUID, user_id: str) -> Erasure:
-    """Erase everything of a user: each conversation in a transaction of its own, then what is in none, at last the
-    keys that are bound to the user. Cut off, it goes on when it is sent again.
+    """Erase everything of a user: each conversation in its own transaction, then data outside of conversations, then
+    the user's keys. A repeated call continues an interrupted one.
     """
     done = await _erase_scope(runtime, tenant, Scope("user", user_id))
     async with runtime.database.begin(tenant) as tx:
@@ -107,7 +107,7 @@ async def erase_user(runtime: Runtime, tenant: UUID, user_id: str) -> Erasure:
 
 
 async def erase_space(runtime: Runtime, tenant: UUID, space_id: str) -> Erasure:
-    """Erase everything of a space in the same way, at last the space, its memberships and the keys bound to it."""
+    """Erase everything of a space in the same way, at last the space itself, its memberships and its keys."""
     done = await _erase_scope(runtime, tenant, Scope("space", space_id))
     async with runtime.database.begin(tenant) as tx:
         members, _ = await spaces.count(tx, space_id)
@@ -135,7 +135,7 @@ async def _erase_scope(runtime: Runtime, tenant: UUID, scope: Scope) -> Erasure:
 
 
 async def _erase_next(runtime: Runtime, tenant: UUID, scope: Scope, since: datetime) -> Erasure | None:
-    """Erase one of the conversations that were there at a time; None if none is left."""
+    """Erase one of the conversations that existed at a time. Return None if none is left."""
     async with runtime.database.begin(tenant) as tx:
         name = await stored.conversation_of(tx, scope, since)
         if name is None:
@@ -179,7 +179,7 @@ async def _erase_memories(runtime: Runtime, tenant: UUID, scope: Scope) -> Erasu
 
 
 async def erase_again(tx: ErasingTx, name: str, entry: Mapping[str, Any], bound_to: str | None) -> Erasure:
-    """Erase what a certificate names, as it was when that was signed: what came later under the same id stays."""
+    """Erase what a certificate names. What was stored later under the same id stays."""
     at = datetime.fromtimestamp(entry["at"] / 1000, UTC)
     try:
         if entry["type"] == "gone":

@@ -1,7 +1,7 @@
 """Exports: a user or a conversation as lines (see app.services.lifecycle.lines), read a little at a time.
 
-No transaction is held while a line is on its way to a slow client. What is exported is the conversation up to where
-it was at the beginning; messages do not change, so what is appended meanwhile is simply left out.
+No transaction is held while a slow client receives a line. A conversation is exported up to its end at the beginning of
+the export; messages never change, so later ones are simply left out.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Export:
 
     @asynccontextmanager
     async def snapshot(self) -> AsyncIterator[ReadTx]:
-        """Take a connection, with several tries: a response that has begun could only be cut off."""
+        """Open a snapshot, with retries: a response that has begun cannot report an error."""
         async with AsyncExitStack() as stack:
             left, tx = CONNECTION_TRIES, None
             while tx is None:
@@ -71,7 +71,7 @@ class Export:
     async def each(
         self, read: Callable[[ReadTx, Any], Awaitable[Sequence[T]]], place: Callable[[T], Any]
     ) -> AsyncIterator[T]:
-        """Yield rows in batches of AT_ONCE, each ``read`` after the ``place`` of the row before, None at first."""
+        """Yield rows in batches of AT_ONCE. ``read`` takes the ``place`` of the last row so far, None at first."""
         after = None
         while True:
             async with self.snapshot() as tx:
@@ -89,9 +89,7 @@ def header(of: Export, **whose: str) -> str:
 
 
 async def user(of: Export, user_id: str) -> AsyncIterator[str]:
-    """Yield everything of a user: conversations in the order in which they were made, each with its own rows, then data
-    outside of any conversation.
-    """
+    """Yield a user's data: conversations in order of creation, each with its own rows, then data outside of them."""
     yield header(of, user_id=user_id)
     async for line in _conversations(of, Scope("user", user_id)):
         yield line
@@ -143,7 +141,7 @@ async def conversation(of: Export, conversation_id: str, bound_to: str | None) -
 
 
 async def _conversation(of: Export, conversation_id: str, bound_to: str | None, *, alone: bool) -> AsyncIterator[str]:
-    """Yield a conversation; of a branch ``alone`` all of its line, else its own rows."""
+    """Yield a conversation. A branch that is exported ``alone`` brings the messages it shares, else only its own."""
     async with of.snapshot() as tx:
         conversation = await conversations.find(tx, conversation_id, bound_to=bound_to)
         if conversation is None:  # erased meanwhile; perhaps another user's now
@@ -177,7 +175,7 @@ async def _conversation(of: Export, conversation_id: str, bound_to: str | None, 
 
 
 async def _receipts(of: Export, name: str) -> AsyncIterator[str]:
-    """Yield the chain of a conversation's receipts, up to what says that it ends there for now."""
+    """Yield the chain of a conversation's receipts, closed by a signed statement of its present end."""
     last: dict[str, Any] | None = None
     await serving.write(of.runtime)
     async for row in of.each(lambda tx, after: served.rows_after(tx, name, after or 0, AT_ONCE), attrgetter("first")):
@@ -235,7 +233,7 @@ def _message_line(
 
 
 def _dated(row: HistoryMessage, message: dict[str, Any]) -> dict[str, Any]:
-    """Return the message with whose it is, where its form does not tell, and with the time it was said, if any."""
+    """Return the message with its author, if its form does not show it, and the time it was said, if known."""
     said_at = {"said_at": said_text(row.said_at, row.said_offset)} if row.said_at else {}
     author = {"author": row.author} if row.author in ("machine", "sub-agent") else {}
     return {**{name: value for name, value in message.items() if name not in NOT_SENT}, **said_at, **author}
@@ -263,7 +261,7 @@ def _card(row: StoredArchive) -> dict[str, Any]:
 
 
 async def _learnt(of: Export, conversation: Conversation) -> AsyncIterator[str]:
-    """Yield what jobs and recalls made known of a conversation, each with its time: branches share what is older."""
+    """Yield what jobs and recalls learned, each with its time: a branch shares what is older than itself."""
     for kind in portable.LEARNT:
         read = partial(portable.learnt, kind, conversation.id, AT_ONCE)
         async for row in of.each(read, itemgetter("place")):
@@ -279,7 +277,7 @@ def _learnt_line(row: dict[str, Any]) -> dict[str, Any]:
 
 
 async def _cuts(of: Export, conversation: Conversation) -> AsyncIterator[str]:
-    """Yield the cuts that are in force, without those that quote what the export may not hold."""
+    """Yield the current cuts, except those that quote text which this export must not contain."""
     generation = conversation.totals.generation
     async with of.snapshot() as tx:
         rows = await portable.cuts(tx, conversation.id, generation, sensitive=of.sensitive)

@@ -82,7 +82,7 @@ CHARACTERS_AT_ONCE = 4_000_000
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """Limits on what an import may contain."""
+    """Limits of an import."""
 
     settings: Callable[[dict[str, Any]], str]
     """A conversation's settings as they are stored. Raises Invalid."""
@@ -115,8 +115,8 @@ class _Import:
 async def import_lines(
     runtime: Runtime, tenant: UUID, lines: AsyncIterator[tuple[int, Any]], limit: Limit
 ) -> dict[str, dict[str, int]]:
-    """Put lines in; how many of what were new, and how many were there already. What comes before a line that is
-    wrong or in conflict stays. Raises Invalid or Conflict, which name the line.
+    """Import lines. Return how many items of each kind were new, and how many existed. Lines before a wrong or
+    conflicting one stay imported. Raises Invalid or Conflict, which name the line.
     """
     job = _Import(runtime, tenant, limit)
     number = 0
@@ -178,7 +178,7 @@ def _user(job: _Import, user_id: str | None) -> str | None:
 
 
 async def _erase_again(job: _Import, line: ReceiptLine) -> None:
-    """Erase what a certificate of this service says was erased, where an older backup brought it back."""
+    """Erase again what a certificate of this service says was erased, in case an older backup brought it back."""
     if line.receipt.get("type") not in ("erasure", "end", "gone"):
         return  # what was served elsewhere is proven by the file: here another chain begins
     keys, done = trusted_keys(job.runtime.signer.document) if job.runtime.signer else {}, None
@@ -197,7 +197,7 @@ async def _erase_again(job: _Import, line: ReceiptLine) -> None:
 
 
 async def _space(job: _Import, line: SpaceLine) -> None:
-    """Make a space and its memberships, if it is not there. Raises Forbidden for a caller bound to a user."""
+    """Create a space and its memberships unless it exists. Raises Forbidden for a caller bound to a user."""
     if job.limit.user_id is not None:
         raise Forbidden("The key is bound to one user; a space is of several.")
     new = NewSpace(line.id, line.name, spaces.participants_text(line.participants), dumps(line.metadata))
@@ -232,7 +232,7 @@ async def _conversation(job: _Import, line: ConversationLine) -> None:
 
 
 async def _branch(tx: Tx, line: ConversationLine, new: NewConversation) -> bool:
-    """Make a branch; return False if it is there. Raises Invalid unless what it shares was put in before."""
+    """Create a branch. Return False if it exists. Raises Invalid unless the messages that it shares are there."""
     parent = await conversations.lock(tx, line.parent_id or "")
     there = await conversations.find(tx, line.id)
     if there is not None:

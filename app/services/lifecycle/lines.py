@@ -1,8 +1,8 @@
 """The lines of an export: JSON objects, one per line, in the order of their import.
 
-A conversation's line comes first, then its messages in order, what was learned of them, its memories and archives, and
-its newest cuts, with which an import shows the same windows. Tokens, forms, pages and places of messages are not
-exported; an import derives them by the rules of any append.
+A conversation's line comes first, then its messages in order, what was derived from them, its memories and archives,
+and its newest cuts, so that an import shows the same windows. Tokens, forms, pages and places of messages are not
+exported; an import derives them as any append does.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class Header(ImportLine):
 
 
 class SpaceLine(ImportLine):
-    """A space with its members and what they may; what it holds follows."""
+    """A space with its members and their rights. Its contents follow."""
 
     type: Literal["space"]
     id: Id
@@ -146,7 +146,7 @@ class MessageLine(ImportLine):
 
 
 class PageLine(ImportLine):
-    """A page's index, and the topics that were learnt with it."""
+    """A page's index and its topics."""
 
     type: Literal["page"]
     conversation_id: Id
@@ -212,8 +212,8 @@ class EndLine(ImportLine):
 
 
 class ReceiptLine(ImportLine):
-    """A signed entry of a conversation's chain: of a window, or of what was erased, which an import erases again; or,
-    of no conversation, that an archive or a memory was.
+    """A signed receipt: of a window, or of an erasure, which an import repeats. A receipt without a conversation
+    certifies the erasure of an archive or a memory.
     """
 
     type: Literal["receipt"]

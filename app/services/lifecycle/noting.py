@@ -1,4 +1,4 @@
-"""Write and erase the notes of a conversation: its pinned memories, by another name."""
+"""Write and erase a conversation's notes, which are its pinned memories under another name."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from app.store.memory import kept
 async def write(
     runtime: Runtime, tx: Tx, conversation_id: str, note: UUID | None, text: str, *, bound_to: str | None
 ) -> StoredResponse:
-    """Edit a pinned memory, or add one where none is named. Raises Invalid for a blank text, and NotFound."""
+    """Edit a pinned memory, or add one if none is named. Raises NotFound, and Invalid for a blank text."""
     line = flat(" ".join(text.split()))
     if not line:
         raise errors.Invalid.at(["body", "text"], "must not be blank")

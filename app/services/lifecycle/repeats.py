@@ -52,7 +52,7 @@ def source_of(texts: Sequence[str]) -> Source:
 async def texts(
     tx: ReadTx, conversation_id: str, first: int, last: int, seqs: set[int] | None = None
 ) -> AsyncIterator[str]:
-    """Yield what messages say, and what is archived of them."""
+    """Yield the texts of messages and of their archives."""
     after = first - 1
     while after < last:
         rows = await erasing.texts(tx, conversation_id, after, MESSAGES_AT_ONCE)
@@ -69,7 +69,7 @@ async def texts(
 
 
 async def find(tx: ReadTx, scope: Scope | UUID, source: Source) -> RepeatedPlaces:
-    """Find what repeats some texts in the conversations of a scope, by its name or its hash, and in its answers."""
+    """Find repetitions of some texts in the conversations and stored responses of a scope, given by name or hash."""
     return RepeatedPlaces(
         messages=await _messages(tx, scope, source),
         answers=await answers(tx, scope if isinstance(scope, UUID) else scope.owner, source),
@@ -87,7 +87,7 @@ async def _messages(tx: ReadTx, scope: Scope | UUID, source: Source) -> list[Pla
 
 
 async def answers(tx: ReadTx, owner: UUID, source: Source) -> set[str]:
-    """Find the keys of an owner's kept answers that repeat some texts."""
+    """Return the keys of an owner's stored responses that repeat some texts."""
     keys: set[str] = set()
     by_key: dict[str, str] = {}
     async for key, response in kept_answers.answers_said(tx, owner):

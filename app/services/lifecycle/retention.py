@@ -37,7 +37,7 @@ CONVERSATIONS_AT_ONCE = 100
 
 
 async def retain(runtime: Runtime, tenant: UUID, *, dry_run: bool = False) -> Counter[str]:
-    """Do what the settings say, or only count what would be done: rows by table, `pruned` for messages."""
+    """Apply the settings, or only count what would go: rows by table, and pruned messages as `pruned`."""
     done = await _erase_old(runtime, tenant, dry_run=dry_run)
     keep = runtime.retention.messages_max
     after = ""
@@ -117,7 +117,7 @@ async def _prune(runtime: Runtime, tenant: UUID, conversation_id: str, keep: int
 
 
 async def _prune_one(runtime: Runtime, tx: Tx, known: Conversation, row: PrunedMessage) -> None:
-    """Let the message's passages keep their text, and a mark its place."""
+    """Give the message's passages their own text, and put a mark in its place."""
     seen = row.view if row.view is not None and row.kind != "orphan" else row.body
     text = plain_text(chat_messages(seen))
     for passage, start, length in await pruning.passages(tx, known.id, row.seq):
@@ -134,7 +134,7 @@ async def _prune_one(runtime: Runtime, tx: Tx, known: Conversation, row: PrunedM
 
 
 async def _bounds(runtime: Runtime, tx: Tx, known: Conversation) -> tuple[int, int, int]:
-    """Return the message that the window's zones begin with, the last one that is summarised, and the pinned one."""
+    """Return the first message in the window's zones, the last summarised one and the pinned one."""
     summarised = runtime.chat is not None and runtime.policy(known).summary_enabled
     cut = await cuts.newest(runtime, tx, known)
     return cut.condensed_from, known.summary_through if summarised else INTEGER_MAX, cut.pinned

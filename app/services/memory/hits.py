@@ -1,4 +1,4 @@
-"""Give the results of a search their texts, and keep one of those that say the same."""
+"""Give the hits of a search their texts, and keep one of several that say the same."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from app.text.statements import stated
 Place: TypeAlias = tuple[str | None, int | None]
 
 EMPTY_SCORE = score_of(0.01)
-"""Of a result without a subject ("noted", 「好的」), at most: it answers nothing."""
+"""The highest score of a result without a subject ("noted", 「好的」), which answers nothing."""
 
 
 class SearchHit(NamedTuple):
@@ -40,7 +40,7 @@ class SearchHit(NamedTuple):
 
     hit: Hit
     score: float
-    """That of the passage, or what it is worth beside others."""
+    """The passage's score, adjusted by ``judge`` and ``worth_showing``."""
     role: str
     text: str
     message_id: UUID | None = None
@@ -53,7 +53,7 @@ class SearchHit(NamedTuple):
     name: str | None = None
     """The name that its message was sent with."""
     is_spoken: bool = True
-    """Whether it is more than calls of tools and placeholders."""
+    """Whether it is more than tool calls and placeholders."""
     offset: int = 0
     """Minutes that the clock of its speaker is ahead of UTC."""
     scope: Scope | None = None
@@ -79,7 +79,7 @@ class SearchHit(NamedTuple):
 
     @property
     def spoken_by(self) -> str | None:
-        """Return the role that said it; None of a memory that nobody said."""
+        """Return the role that said it; None for a memory that nobody said."""
         return self.role.split(" ")[0] if self.hit.type in ("episode", "passage") else None
 
     @property
@@ -105,9 +105,9 @@ class SearchHit(NamedTuple):
 
 
 def worth_showing(found: Sequence[SearchHit], query: str, is_said: bool = False) -> list[SearchHit]:
-    """Return results that say different things, best first. Each scores by itself, whatever else was found.
+    """Return one result for each statement, best first. No result's score depends on the others.
 
-    No question that only repeats the query is among them. ``is_said``: nothing that does, nor what tells nothing.
+    Questions that only repeat the query are left out; with ``is_said``, also other repetitions and empty talk.
     """
     repeats = repeating((one.text for one in found), query)
     same: dict[Hashable, list[SearchHit]] = {}
@@ -123,9 +123,9 @@ def worth_showing(found: Sequence[SearchHit], query: str, is_said: bool = False)
 
 
 def _newest(hits: Sequence[SearchHit]) -> SearchHit:
-    """Return the newest of results that say the same, for all of them, with the score of the best.
+    """Return the newest of several results that say the same, with the best score and the keys of the others.
 
-    A fact may have changed and changed back in between: of Berlin, Paris and Berlin again the last is true.
+    The newest, because a fact can change back: of "Berlin", "Paris" and "Berlin" the last one is true.
     """
     newest = max(hits, key=lambda hit: hit.told)
     alike = newest.alike.union(*(hit.alike | {hit.key} for hit in hits)) - {newest.key}

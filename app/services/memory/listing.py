@@ -1,4 +1,4 @@
-"""List memories that people stored or a model found worth keeping, the newest first."""
+"""List memories that people stored or a model found worth keeping, newest first."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ CUT_LINE_MAX = 100
 
 
 class Holder(NamedTuple):
-    """A user, with their spaces, or a conversation: the one whose memories are listed."""
+    """Whose memories are listed: a user's, with those of their spaces, or a conversation's."""
 
     user_id: str | None
     conversation_id: str | None = None
@@ -38,10 +38,10 @@ class Holder(NamedTuple):
 async def browse(
     tx: ReadTx, holder: Holder, among: Narrowing, held: Held, *, sensitive: bool, after: UUID | None, limit: int
 ) -> list[tuple[StoredMemory, str]]:
-    """Return a holder's memories, newest first, each with what is shown of its content. ``after``: the last of the page
-    before.
+    """Return a holder's memories, newest first, with the beginning of their content. ``after``: the last one of the
+    previous page.
 
-    Raises NotFound for a conversation or a space that is not there for the user.
+    Raises NotFound for a conversation or a space that the user cannot see.
     """
     rows = await remembered.browse(
         tx, await _shelf(tx, *holder), among, held,
@@ -71,7 +71,7 @@ async def _shelf(tx: ReadTx, user_id: str | None, conversation_id: str | None, s
 
 
 async def _beginning(tx: ReadTx, row: StoredMemory, *, sensitive: bool) -> str:
-    """Return what is shown of a content; all of it where a file goes on beyond, since its mark says how large it is."""
+    """Return the beginning of a content, or all of it if an encoded file goes beyond: its mark tells its size."""
     if all(found.end < BEGINNING_CHARACTERS - CUT_LINE_MAX for found in files_of(row.content)):
         return row.content
     return (await remembered.contents(tx, [row.id], sensitive=sensitive))[row.id].content
@@ -96,7 +96,7 @@ def version(memory: StoredMemory) -> dict[str, Any]:
 
 
 def standing(row: StoredMemory | None, content: str) -> dict[str, Any]:
-    """Return where and since when a memory holds; of a passage nothing."""
+    """Return a memory's scope, key, status, quotation and times; all of them empty for a passage."""
     if row is None:
         return {"scope": None, "key": None, "pinned": False, "status": "held", "quote": None, **dict.fromkeys(_TIMES)}
     is_quotation = row.seq is not None and row.length == 0

@@ -1,4 +1,4 @@
-"""Search what held at another time, and say what a value replaced.
+"""Search what held at another time, and find the value that another one replaced.
 
 Search finds the current value of a key. Values of another time are found by their words alone, a key at a time. Wishes
 have few keys: theirs are compared here.
@@ -23,7 +23,7 @@ WORDS_SHARE = 0.3
 
 
 def held(then: Then, hit: SearchHit) -> bool:
-    """Return whether a result without a key was there: what was said later was not known."""
+    """Return whether a result without a key was known, and held, at a time."""
     whole = hit.whole
     learnt = whole.learnt_at if whole is not None else None
     if then.known_at is not None and (learnt or hit.hit.created_at) > then.known_at:
@@ -34,7 +34,7 @@ def held(then: Then, hit: SearchHit) -> bool:
 
 
 async def values(tx: ReadTx, view: View, then: Then, terms: Sequence[int], *, sensitive: bool) -> list[Hit]:
-    """Return the values of keys that held then and have enough of a query's words, best first."""
+    """Return the values of keys that held then and contain enough of a query's words, best first."""
     if not terms:
         return []
     rows = await remembered.held_at(tx, view.owners, then, terms, WORDS_SHARE, sensitive=sensitive)
@@ -54,7 +54,7 @@ def _share(terms: Sequence[int], content: str) -> float:
 
 
 async def with_replaced(tx: ReadTx, hits: Sequence[SearchHit], *, sensitive: bool) -> list[SearchHit]:
-    """Return results with the value that each replaced of its key."""
+    """Return results, each with the earlier value of its key."""
     keyed = [hit.key for hit in hits if hit.is_keyed]
     former = await remembered.replaced(tx, keyed, sensitive=sensitive) if keyed else {}
     return [hit._replace(replaced=former.get(hit.key)) for hit in hits]

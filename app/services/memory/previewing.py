@@ -1,4 +1,4 @@
-"""Preview a passage: its sentence that tells most of what a query asks."""
+"""Preview a passage by the sentence that best answers a query."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SENTENCE = re.compile(r"[^\s。！？][^\n。！？.!?]*(?:[.!?](?!\s)[^\n。�
 
 
 def preview(text: str, query: str) -> str:
-    """Return up to 200 characters that tell of the query, its longest word marked ``**so**``."""
+    """Return up to 200 characters about the query, with its longest word marked ``**so**``."""
     first, last = _most_telling(text, query) if len(text) > _ROOM else (0, len(text))
     at, length = _first_match(text[first:last], query)
     at += first
@@ -33,7 +33,7 @@ def preview(text: str, query: str) -> str:
 
 
 def _most_telling(text: str, query: str) -> tuple[int, int]:
-    """Return where the sentence is that has most of a query's words, the rare ones for more, and names and figures."""
+    """Return the place of the sentence with the most words of a query (rare ones count more), names and figures."""
     folded, wanted = fold_each(text), set(bm25.terms(query)) - bm25.STOP_WORDS
     sentences = [match.span() for match in _SENTENCE.finditer(folded)]
     found = [{term for term in wanted if folded.find(term, *span) >= 0} for span in sentences]
@@ -46,7 +46,7 @@ def _most_telling(text: str, query: str) -> tuple[int, int]:
 
 
 def _first_match(text: str, query: str) -> tuple[int, int]:
-    """Return place and length of the first occurrence of the query's longest word that occurs; (0, 0) if none does.
+    """Return place and length of the first occurrence of the longest query word in the text; (0, 0) if none occurs.
 
     A word matches in any of its forms: not "steak" for "tea", but "longjing" for its term, which is cut short, and
     "User" within "getUserName". A Chinese match extends over the word pairs that follow it.

@@ -1,4 +1,4 @@
-"""Recall what left the window: pages and archives."""
+"""Recall pages and archives that have left the window."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def _said(rows: Sequence[HistoryMessage]) -> list[Said]:
 
 
 async def _fitted(runtime: Runtime, messages: Sequence[Said], max_tokens: int, mark: str) -> list[Said]:
-    """Return the messages of a page within some tokens: short ones whole, of each long one as much as of the others."""
+    """Return the messages of a page within some tokens: short ones whole, long ones cut to an equal length."""
     tokens = await runtime.tokens.count_many([one.text for one in messages])
     rooms = fair(tokens, max_tokens)
     return [
@@ -55,7 +55,7 @@ async def _fitted(runtime: Runtime, messages: Sequence[Said], max_tokens: int, m
 
 
 async def clipped(runtime: Runtime, text: str, max_tokens: int) -> str:
-    """Return the longest beginning that is no more than some tokens, to within a few of them."""
+    """Return the longest beginning of a text within some tokens, to within a few of them."""
     text = text[: max_tokens * TOKEN_CHARACTERS_MAX]
     while True:
         (tokens,) = await runtime.tokens.count_many([text])
@@ -65,17 +65,17 @@ async def clipped(runtime: Runtime, text: str, max_tokens: int) -> str:
 
 
 def said_text(row: HistoryMessage) -> str:
-    """Return the plain text of a stored message as a model sees it; if no model sees it, as it was sent."""
+    """Return the plain text of a stored message as models see it, or as it was sent if none sees it."""
     return plain_text(seen(row))
 
 
 def searchable_text(row: HistoryMessage) -> str:
-    """Return a message's text for search: without calls of the recall tools, all else in its place."""
+    """Return a message's text for search, with calls of the recall tools blanked so that offsets stay."""
     return quote.searchable_text(seen(row), TOOL_NAMES)
 
 
 def spoken_text(row: HistoryMessage) -> str:
-    """Return a message's text without calls and placeholders, all else in its place."""
+    """Return a message's text with calls and placeholders blanked, so that offsets stay."""
     return quote.spoken_text(seen(row))
 
 
@@ -85,7 +85,7 @@ def speaker(row: HistoryMessage) -> str | None:
 
 
 def seen(row: HistoryMessage) -> list[dict[str, Any]]:
-    """Return the chat messages of a stored one, as a model sees them."""
+    """Return the chat messages of a stored message, as models see them."""
     if row.kind == "orphan":
         return chat_messages(marked(row.body))
     return chat_messages(row.view if row.view is not None else row.body)

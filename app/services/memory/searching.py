@@ -1,4 +1,4 @@
-"""Search what left the window: one search for people, windows and models."""
+"""Search what has left the window: one search for people, windows and models."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from app.text.queries import has_subject
 from app.text.statements import STATEMENT_CHARACTERS
 
 REPEATS_MAX = 100
-"""Additional memories read to replace repetitions among the results."""
+"""Additional memories to read in place of repetitions among the results."""
 
 NO_WORDS = {"code": "nothing_to_search_for", "detail": "the query has no words to search for"}
 
@@ -45,7 +45,7 @@ class SearchRequest:
     user_id: str | None = None
     conversation_id: str | None = None
     asked_in: str | None = None
-    """The conversation that asks: what other branches of its tree said is not found."""
+    """The conversation that asks. It does not find what other branches of its tree said."""
     mode: Mode = "hybrid"
     keywords: tuple[str, ...] = ()
     """At least one of them must occur."""
@@ -53,7 +53,7 @@ class SearchRequest:
     since: datetime | None = None
     until: datetime | None = None
     asked_at: datetime | None = None
-    """When it is asked, for days that it names; None: now."""
+    """The time that relative days in the query refer to; None: now."""
     limit: int = 10
     relevance_min: float | None = None
     sensitive: bool = False
@@ -61,13 +61,13 @@ class SearchRequest:
     narrowing: Narrowing = EVERYTHING
     queries: tuple[str, ...] = ()
     scopes: tuple[str, ...] = ()
-    """As callers name them: `user`, `conversation`, `space:` and its id; none: all that may be viewed."""
+    """As callers name them: `user`, `conversation`, or `space:` and an id. Empty: everything the caller can view."""
     views: tuple[UUID, ...] = ()
-    """The owners that the conversation of a tool may view, which need no look-up."""
+    """The owners that a tool's conversation can view, so that they need no look-up."""
     then: Then | None = None
-    """Another time at which they held."""
+    """Search what held at another time."""
     expansion: str | None = None
-    """The query with an LLM's words. Like further ``queries`` it is fused with it: see ``core.search.fusion``."""
+    """The query with words that an LLM added. ``core.search.fusion`` merges its results with the others'."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +159,7 @@ async def vectors_lag(tx: ReadTx, owners: Sequence[UUID], query: Query, most: in
 
 
 async def _views(tx: ReadTx, request: SearchRequest) -> tuple[list[View], OnLine | None]:
-    """Return what a search looks into, and the line that asks. Raises NotFound."""
+    """Return the views to search, and the line of the conversation that asks. Raises NotFound."""
     conversation: Conversation | None = None
     if request.conversation_id is not None:
         conversation = await conversations.get(tx, named(request.conversation_id), bound_to=request.user_id)
@@ -212,8 +212,8 @@ async def _search(
 
 
 async def judge(tx: ReadTx, query: Query, hits: Sequence[Hit], *, sensitive: bool) -> list[SearchHit]:
-    """Return results with their texts, best first, each with a mark if it hardly answers: searches and windows judge
-    alike. An assistant's replies score less unless they are asked for. What was taken back is left out.
+    """Return hits with their texts, best first, doubtful ones marked; searches and windows judge alike. An assistant's
+    replies score less unless the query is about replies. Retracted memories are left out.
     """
     by_words = query.mode != "semantic"  # they can find calls and placeholders, which mean nothing
     told = [
@@ -234,7 +234,7 @@ async def judge(tx: ReadTx, query: Query, hits: Sequence[Hit], *, sensitive: boo
 
 
 async def distinct(hits: Sequence[SearchHit], query: Query, *, is_said: bool = False) -> list[SearchHit]:
-    """Return of results that say the same one, and none that only asks the query again: see ``worth_showing``."""
+    """Do ``worth_showing``, in a thread if there is much to compare."""
     size = sum(min(len(hit.text), STATEMENT_CHARACTERS) for hit in hits)  # of a longer one hardly as much is looked at
     return await run_in_thread_if_large(size, worth_showing, hits, query.text, is_said)
 
@@ -243,8 +243,8 @@ async def find_passages(
     tx: ReadTx, query: Query, limit: int,
     *, sensitive: bool, asked_in: Conversation, is_said: bool, is_alone: bool, within: Narrowing = EVERYTHING,
 ) -> Hits:  # fmt: skip
-    """Return the best passages for a query, the best first: of a message or an archive as many as match. ``is_said``:
-    see ``Asking``. ``is_alone``: other conversations than the one that asks are left out.
+    """Return the best passages for a query, best first, any number from one message or archive. ``is_said``: see
+    ``Asking``. ``is_alone``: search only the conversation that asks.
     """
     asked = memories.Scoring(query.terms, query.meaning, named=query.named, parts=query.parts)
     owners: Sequence[UUID] = asked_in.searched

@@ -50,9 +50,7 @@ async def of_caller(tx: ReadTx, bound_to: str | None) -> dict[UUID, Scope] | Non
 
 
 async def hold(tx: ReadTx, conversation_id: str, user_id: str | None, bound_to: str | None) -> Conversation:
-    """Return the conversation that something is stored in, protected from erasure. Raises NotFound, and Conflict where
-    it is another's than the named user's.
-    """
+    """Return a conversation protected from erasure. Raises NotFound, and Conflict if it is not the named user's."""
     conversation = errors.existing(await conversations.hold(tx, conversation_id, bound_to=bound_to), "conversation")
     if user_id is not None and conversation.user_id not in (None, user_id):
         raise conversations.anothers()
