@@ -15,8 +15,6 @@ from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Any, Literal, get_args, get_type_hints
 
-from app.core.canonical import loads
-
 Returned = Literal["came", "none", "first", "calls", "turns"]
 CacheKind = Literal["none", "prefix", "units", "breakpoints", "marks"]
 
@@ -203,7 +201,10 @@ class ModelTable:
 
         A row replaces the one of its name; among prefixes of equal length the last row wins.
         """
-        given = loads(text or "{}")
+        try:
+            given = json.loads(text or "{}")
+        except (ValueError, RecursionError):
+            given = None
         if not isinstance(given, dict):
             raise ValueError("it must be a JSON object of rows by name")  # noqa: TRY004
         rows = {**self.rows}

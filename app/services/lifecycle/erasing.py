@@ -311,7 +311,7 @@ async def _apply(
 async def _lock_copies(
     tx: ErasingTx, rows: Sequence[ArchiveSpot], repeated: RepeatedPlaces, locked: Collection[str] = ()
 ) -> tuple[list[StoredMessage], set[str]]:
-    """Lock the conversations that show or repeat archives. Return the messages that only repeat, and all names."""
+    """Lock the conversations that show or repeat archives. Return the messages that only repeat, and all their ids."""
     loaded = await lock_repeats(tx, repeated, locked)
     repeating = {message.conversation_id for message in loaded}
     showing = await _lock_showing(tx, rows, repeating.union(locked))
