@@ -44,6 +44,7 @@ from app.store import (
     windows,
 )
 from app.store.memory import embeddings, files, grep, kept, memories, narrowing, remembered, search_index
+from app.store.memory.search_statement import ARE_FEW
 from app.store.operators import audit
 from app.store.proxy import proxied, proxied_requests
 from app.text import bm25
@@ -211,7 +212,7 @@ READS: dict[str, tuple[Sql, Arguments]] = {
     "keys of a user": (keys.LIST_OF_USER, (UUID(int=2**128 - 1), 10, "u")),
     "memories that pass": (
         narrowing.AMONG,
-        {"owners": [Scope("user", "u").owner], "roles": [], "people": [], "topics": [], "metadata": "{}", "types": []},
+        {"owners": [Scope("user", "u").owner], "roles": [], "people": [], "topics": [], "metadata": "{}"},
     ),
     "list of memories": (
         remembered.LIST,
@@ -747,6 +748,9 @@ async def test_a_search_index_of_another_tenant_is_neither_read_nor_written(
     async with made.database.begin(BOB) as tx:
         rows = await tx.connection.fetch("SELECT id, owner FROM memories WHERE terms::text NOT LIKE '{}%' ORDER BY id")
         ids, owner = [row["id"] for row in rows], rows[0]["owner"]
+        some = memories.PassageFilter(among=ids[: len(ids) // 2])
+        times = {"since": memories.FIRST, "until": memories.LAST}
+        few = {"owners": [owner], "few": search_index.FEW, **times, **some.narrow([owner])}
         await embeddings.adopt(tx, "m", 2)
         await embeddings.write(tx, owner, model, [(id_, [0.0, 1.0]) for id_ in ids], ids)
         assert await search_index.is_due(tx, owner, model, 2)
@@ -755,7 +759,7 @@ async def test_a_search_index_of_another_tenant_is_neither_read_nor_written(
         await search_index.begin(tx, owner, model, ["[1,0]"])
         assert await search_index.index_next(tx, owner, first, 1_000)
         assert await search_index.ready(tx, [owner], model, *ever, 0) == [owner]
-        assert await search_index.are_few(tx, [owner], [], ids[: len(ids) // 2])
+        assert await tx.fetchval(ARE_FEW, **few)
     question = "SELECT md5(string_agg(t::text, '' ORDER BY t::text)) FROM {} t WHERE tenant_id = $1"
     tables = ("embeddings", "search_indexes", "postings", "listed")
     before = [await superuser.fetchval(question.format(table), BOB) for table in tables]
@@ -770,7 +774,7 @@ async def test_a_search_index_of_another_tenant_is_neither_read_nor_written(
                     statement, arguments = memories.search_statement([owner], asked, where, indexed, limit=10)
                     assert await bob.fetch(statement, **arguments) == []
         assert await search_index.ready(bob, [owner], model, *ever, 0) == []
-        assert not await search_index.are_few(bob, [owner], [], ids[: len(ids) // 2])
+        assert not await bob.fetchval(ARE_FEW, **few)
         assert (await search_index.find(bob, owner, model)).model is None
         assert not await search_index.is_due(bob, owner, model, 1)
         assert await search_index.first_centroids(bob, owner, model, 256, 1) == ()

@@ -193,17 +193,20 @@ async def test_a_search_by_an_index_reads_candidates_alone(tx: Tx, superuser: as
 
 
 @pytest.mark.parametrize("plan", ["custom", "generic"])
-@pytest.mark.parametrize("by", ["conversation", "time", "among"])
+@pytest.mark.parametrize("by", ["conversation", "time", "among", "types"])
 async def test_a_narrow_search_reads_what_it_is_narrowed_to(
     tx: Tx, superuser: asyncpg.Connection, by: str, plan: str
 ) -> None:
     of_it = "SELECT id FROM memories WHERE conversation_uid = $1 ORDER BY id"
     ids = [row["id"] for row in await superuser.fetch(of_it, SHORT.uid)]
     assert len(ids) == 40
+    if by == "types":
+        await superuser.execute("UPDATE memories SET type = 'fact' WHERE conversation_uid = $1", SHORT.uid)
     where = {
         "conversation": PassageFilter(conversation=SHORT),
         "time": PassageFilter(since=ids[0], until=ids[-1]),
         "among": PassageFilter(among=ids),
+        "types": PassageFilter(types=["fact", "preference"]),
     }[by]
     scoring = Scoring(bm25.query("green tea"), Meaning(MODEL, vector("query"), 0.3, 0.1))
     indexed: list[UUID] | None = [] if by == "time" else None

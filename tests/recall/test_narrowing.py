@@ -6,6 +6,7 @@ import asyncpg
 import httpx
 import pytest
 
+from app.core.search.narrowing import EVERYTHING, Narrowing
 from app.postgres.embedded import EmbeddedPostgres
 from tests.api.kit import Json, append, assistant, call, ok, problem, result, text_of, turn, user, window
 from tests.tools.kit import refused, said
@@ -91,9 +92,22 @@ def test_the_recall_agent_and_a_windows_query_are_narrowed_too(seeded: httpx.Cli
         append(seeded, "talk", turn(number, words=200))
     asked: Json = {"query": "Has the ferry contract been signed?", "budget": 3000}
     assert "contract is signed" in text_of(ok(seeded.post("/conversations/talk/context", json=asked))["messages"][-1])
-    narrowed = ok(seeded.post("/conversations/talk/context", json={**asked, "recall_filter": {"roles": ["tool"]}}))
-    assert "contract is signed" not in text_of(narrowed["messages"][-1])
+    for some in ({"roles": ["tool"]}, {"memory_types": ["fact"]}):
+        narrowed = ok(seeded.post("/conversations/talk/context", json={**asked, "recall_filter": some}))
+        assert "contract is signed" not in text_of(narrowed["messages"][-1])
+    facts = ok(seeded.post("/memories/recall", json={"user_id": "u", "query": "ferry", "memory_types": ["fact"]}))
+    assert "of {'project': 'harbour'" in facts["search_summary"]
+    assert "contract" not in facts["search_summary"]
     assert window(seeded, "talk", budget=3000)["usage"]["total"] <= 3000
+
+
+def test_what_a_caller_and_a_model_ask_for_passes_if_both_do() -> None:
+    facts = Narrowing(types=("fact", "general"))
+    assert facts.types_of(["episode", "fact"]) == ["fact"]
+    assert facts.types_of(["episode"]) == []
+    assert facts.types_of([]) == ("fact", "general")
+    assert EVERYTHING.types_of(["episode"]) == ["episode"]
+    assert EVERYTHING.types_of([]) is None
 
 
 @pytest.mark.parametrize(

@@ -27,8 +27,13 @@ class Narrowing:
         """Return the same with other roles and topics where some are given."""
         return replace(self, roles=tuple(roles) or self.roles, topics=tuple(topics) or self.topics)
 
+    def types_of(self, asked: Sequence[str]) -> Sequence[str] | None:
+        """Return the types that are asked for as well; None: all."""
+        return [one for one in asked if one in self.types] if self.types and asked else self.types or asked or None
+
     def __bool__(self) -> bool:
-        return bool(self.roles or self.topics or self.types) or self.metadata != "{}"
+        """Return whether it narrows more than types."""
+        return bool(self.roles or self.topics) or self.metadata != "{}"
 
 
 EVERYTHING = Narrowing()

@@ -193,7 +193,7 @@ async def _search(
     least = relevance.score_of(request.relevance_min or 0.0)
     where = memories.PassageFilter(
         among=await narrowing.among(tx, view.owners, request.narrowing),
-        conversation=view.conversation, line=line, types=request.types or None,
+        conversation=view.conversation, line=line, types=request.narrowing.types_of(request.types),
         keywords=keywords, since=first_id(request.since) if request.since else memories.FIRST,
         until=first_id(request.until) if request.until else memories.LAST, score_min=least, sensitive=request.sensitive,
     )  # fmt: skip
@@ -256,6 +256,7 @@ async def find_passages(
     asking = Asking(asked_in.uid, asked_in.end.user_seq, is_said)
     conversation = its_line.conversation if is_alone else None
     where = memories.PassageFilter(
-        among=among, conversation=conversation, line=line, asking=asking, sensitive=sensitive
+        among=among, conversation=conversation, line=line, asking=asking, types=within.types or None,
+        sensitive=sensitive,
     )  # fmt: skip
     return await memories.search(tx, owners, asked, where, limit=limit, every_passage=True)

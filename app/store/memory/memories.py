@@ -10,13 +10,14 @@ from typing import NamedTuple
 from uuid import UUID
 
 from app.core.search.fusion import in_turns
+from app.core.search.narrowing import OWN_TYPES
 from app.core.search.relevance import FOUND_MIN, MEANING, Favoured, score_of
 from app.core.times import first_id
 from app.postgres.statements import Statement
 from app.postgres.transactions import ReadTx
 from app.store.memory import search_index
 from app.store.memory.search_index import FEW
-from app.store.memory.search_statement import STATEMENTS
+from app.store.memory.search_statement import ARE_FEW, STATEMENTS
 from app.text import bm25
 
 
@@ -155,10 +156,14 @@ class PassageFilter:
     sensitive: bool = False
     """Sensitive ones too."""
 
-    @property
-    def conversations(self) -> Sequence[str]:
-        """Return those that hold all that passes; none where its ids are known."""
-        return self.conversation.ids if self.conversation and self.among is None else []
+    def narrow(self, owners: Sequence[UUID]) -> dict[str, object]:
+        """Return what holds all that passes, as statements take it; {}: nothing but the owners."""
+        none: dict[str, object] = {"conversations": [], "among": self.among, "own_of": []}
+        if self.among is not None:
+            return none
+        if self.types is not None and set(self.types) <= set(OWN_TYPES):
+            return none | {"own_of": owners}
+        return none | {"conversations": self.conversation.ids} if self.conversation else {}
 
     @property
     def is_wide(self) -> bool:
@@ -198,8 +203,9 @@ async def search(
 
 async def _indexed(tx: ReadTx, owners: Sequence[UUID], scoring: Scoring, where: PassageFilter) -> Sequence[UUID] | None:
     """Return the owners whose index says what is read; None: what the filter is narrowed to is."""
-    is_narrow = where.conversation is not None or where.among is not None
-    if is_narrow and await search_index.are_few(tx, owners, where.conversations, where.among):
+    narrow = where.narrow(owners)
+    args = {"owners": owners, "few": FEW, "since": where.since, "until": where.until}
+    if narrow and await tx.fetchval(ARE_FEW, **args, **narrow):
         return None
     if not where.is_wide:
         return []
@@ -243,7 +249,7 @@ def search_statement(
         **(where.line._asdict() if where.line else {}),
     }
     if indexed is None:
-        arguments |= {"indexed": owners, "scanned": [], "conversations": where.conversations}
+        arguments |= {"indexed": owners, "scanned": [], **where.narrow(owners)}
     elif indexed:
         scanned = [owner for owner in owners if owner not in indexed]
         arguments |= {"indexed": indexed, "scanned": scanned, "literals": where.keywords}

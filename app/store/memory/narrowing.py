@@ -18,6 +18,9 @@ def jsonb(column: str) -> str:
     return f"replace({column}, '\\u0000', '\\ufffd')::jsonb"
 
 
+IS_OWN = "type NOT IN ('episode', 'passage')"
+"""The condition of an index of memories with content of their own; named SQL."""
+
 _SQL = SqlFile(
     __file__,
     metadata_of_memory=jsonb("coalesce(w.metadata, m.metadata)"),
@@ -27,7 +30,7 @@ AMONG = _SQL.statement("among")
 
 
 async def among(tx: ReadTx, owners: Sequence[UUID], narrowing: Narrowing) -> list[UUID] | None:
-    """Return the memories that pass; None if all do."""
+    """Return the memories that pass, whatever their types; None if all do."""
     if not narrowing:
         return None
     topics = comparable(narrowing.topics)
@@ -37,7 +40,6 @@ async def among(tx: ReadTx, owners: Sequence[UUID], narrowing: Narrowing) -> lis
         roles=narrowing.roles,
         topics=topics,
         metadata=narrowing.metadata,
-        types=narrowing.types,
         people=sorted(PEOPLE),
     )
     return [row["id"] for row in rows]

@@ -1,5 +1,5 @@
 -- name: among
--- The memories of owners that pass. Topics match in any letter case. The metadata of a memory is that of its whole.
+-- The memories of owners that pass. Topics match in any letter case. A memory has the metadata of its whole.
 -- What a machine says in the user's role is as a tool's.
 SELECT m.id FROM memories m
   LEFT JOIN messages s ON s.tenant_id = :tenant AND s.conversation_id = m.conversation_id AND s.seq = m.seq
@@ -15,5 +15,4 @@ SELECT m.id FROM memories m
                     WHERE i.tenant_id = :tenant AND i.conversation_id = m.conversation_id AND i.page = m.page
                       AND lower(t.topic) = ANY (:topics)))
    AND (:metadata::text = '{}'
-        OR {metadata_of_memory} @> :metadata::jsonb OR {metadata_of_conversation} @> :metadata::jsonb)
-   AND (cardinality(:types::text[]) = 0 OR m.type = ANY (:types));
+        OR {metadata_of_memory} @> :metadata::jsonb OR {metadata_of_conversation} @> :metadata::jsonb);

@@ -17,7 +17,7 @@ from app.store import served
 from app.store.memory import embeddings, kept
 from app.store.memory.kept import Gone
 from app.store.memory.memories import OnLine
-from app.store.memory.narrowing import comparable, jsonb
+from app.store.memory.narrowing import IS_OWN, comparable, jsonb
 from app.store.memory.search_statement import IN_CONVERSATION, ON_LINE
 
 
@@ -68,7 +68,7 @@ class Remembered:
         return self.passages[0][2] > 0
 
 
-_SQL = SqlFile(__file__, metadata_of_m=jsonb("m.metadata"), metadata_of_c=jsonb("c.metadata"))
+_SQL = SqlFile(__file__, is_own=IS_OWN, metadata_of_m=jsonb("m.metadata"), metadata_of_c=jsonb("c.metadata"))
 INSERT = _SQL.statement("insert")
 INSERT_ALONE = _SQL.statement("insert_alone")
 CONTENTS = _SQL.statement("contents")

@@ -44,12 +44,12 @@ WINDOW whole AS (PARTITION BY w.id ORDER BY m.id);
 -- name: list
 -- A page of owners' memories, newest first, after a cursor's id. Topics match in any letter case.
 --
--- The ids come from the covering index, because an owner has many more passages of messages.
+-- An owner has many more passages of messages, so the ids come from the index of what is none.
 SELECT m.id, m.owner, m.holder, m.type, m.scope, m.key, m.pinned, m.status, left(m.content, :characters) AS content,
        m.nul_offsets, m.tokens, m.source, m.sensitive, m.conversation_id, m.seq, m.page, m.quote, m.keywords,
        m.metadata, m.valid_from, m.valid_to, m.learnt_at, m.created_at, m.expires_at, m.length
   FROM (SELECT id FROM memories
-         WHERE tenant_id = :tenant AND owner = ANY (:owners::uuid[]) AND type = ANY (:types)
+         WHERE tenant_id = :tenant AND owner = ANY (:owners::uuid[]) AND {is_own} AND type = ANY (:types)
            AND (:sensitive OR NOT sensitive) AND (expires_at IS NULL OR expires_at > now()) AND {on_place}
            AND (:after::uuid IS NULL OR id < :after) ORDER BY id DESC OFFSET 0) k
   CROSS JOIN {then}

@@ -16,7 +16,6 @@ FEW = 10_000
 """Memories of a conversation, or of a time, up to which all of them are read: of more an index finds the best."""
 
 _SQL = SqlFile(__file__)
-ARE_FEW = _SQL.statement("are_few")
 READY = _SQL.statement("ready")
 IS_DUE = _SQL.statement("is_due")
 FIND = _SQL.statement("find")
@@ -26,14 +25,6 @@ BEGIN = _SQL.statement("begin")
 HOLD = _SQL.statement("hold")
 POST = _SQL.statement("post")
 LIST_VECTORS = _SQL.statement("list_vectors")
-
-
-async def are_few(
-    tx: ReadTx, owners: Sequence[UUID], conversations: Sequence[str], among: Sequence[UUID] | None
-) -> bool:
-    """Return whether a search of conversations, or among some memories or archives, is one of few of the owners'."""
-    args = {"owners": owners, "conversations": conversations, "among": among, "few": FEW}
-    return bool(await tx.fetchval(ARE_FEW, **args))
 
 
 async def ready(

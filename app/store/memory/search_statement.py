@@ -14,6 +14,7 @@ from collections.abc import Mapping
 
 from app.core.search import relevance
 from app.postgres.statements import SqlFile, Statement
+from app.store.memory.narrowing import IS_OWN
 from app.text.bm25 import ASKING, DIMENSIONS, ONLY_ASKS
 
 RECENT = 1_000
@@ -50,6 +51,8 @@ _SQL = SqlFile(
     looked_at=LOOKED_AT,
     silent_max=SILENT_MAX,
     posted_max=POSTED_MAX,
+    is_own=IS_OWN,
+    is_wide="true",
     all_words=ALL_WORDS,
     archive_passages=ARCHIVE_PASSAGES,
     asking_terms=ASKING,
@@ -85,11 +88,12 @@ def candidates(part_max: float = PART_MAX, lists: int = LISTS, near: int = NEAR)
     return {
         "candidates": "{looked_up} ", "all_of": ":scanned", "read_memories": "{candidate_memories}", "near": near,
         "read_vectors": "{candidate_vectors}", "compared_ids": "{best_worded}", "part_max": part_max, "lists": lists,
+        "is_wide": ":conversation_uid::uuid IS NULL",
     }  # fmt: skip
 
 
-WITHIN = candidates() | {"candidates": "{within} ", "compared_ids": "SELECT id FROM candidates"}
-"""What is read of a conversation, or of what a search is narrowed to: all of that."""
+WITHIN = candidates() | {"candidates": "{within} ", "compared_ids": "SELECT id FROM candidates", "is_wide": "false"}
+"""What is read of what a search is narrowed to: all of that."""
 
 
 def without_vectors(place: str, read: Mapping[str, object]) -> Statement:
@@ -121,3 +125,4 @@ STATEMENTS = {
 }
 """By words and by both: by what is read, and whether a line asks."""
 BY_WORDS, SEARCH = STATEMENTS["all", False]
+ARE_FEW = _SQL.statement("are_few")

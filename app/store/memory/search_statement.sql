@@ -80,16 +80,37 @@ unnest({all_of}::uuid[]) AS o (owner),
          OFFSET 0) m
 
 -- piece: within
--- All memories of some conversations, or those that a search is narrowed to, looked up one by one.
+-- What a search is narrowed to, looked up one by one.
 candidates AS MATERIALIZED (
-  SELECT m.id, NULL::float8 AS far FROM unnest(:conversations::text[]) AS c (conversation),
-         LATERAL (SELECT id FROM memories WHERE tenant_id = :tenant AND conversation_id = c.conversation OFFSET 0) m
-  UNION
-  SELECT m.id, NULL FROM unnest(:among::uuid[]) AS a (archive),
-         LATERAL (SELECT id FROM memories WHERE tenant_id = :tenant AND archive_id = a.archive OFFSET 0) m
-  UNION
-  SELECT unnest(:among::uuid[]), NULL
+  SELECT DISTINCT id, NULL::float8 AS far FROM ({narrow}) m
 ),
+
+-- piece: narrow
+-- All memories of some conversations, some memories and archives, and in the time that is searched what owners have
+-- of their own.
+SELECT m.id FROM unnest(:conversations::text[]) AS c (conversation),
+         LATERAL (SELECT id FROM memories WHERE tenant_id = :tenant AND conversation_id = c.conversation OFFSET 0) m
+  UNION ALL
+  SELECT m.id FROM unnest(:among::uuid[]) AS a (archive),
+         LATERAL (SELECT id FROM memories WHERE tenant_id = :tenant AND archive_id = a.archive OFFSET 0) m
+  UNION ALL
+  SELECT unnest(:among::uuid[])
+  UNION ALL
+  SELECT m.id FROM unnest(:own_of::uuid[]) AS o (owner),
+         LATERAL (SELECT id FROM memories
+                   WHERE tenant_id = :tenant AND (owner, id) >= (o.owner, :since) AND (owner, id) < (o.owner, :until)
+                     AND {is_own} OFFSET 0) m
+
+-- name: are_few
+-- Whether a search is narrowed to few memories, and less than half of the owners': each is looked up, which takes up to
+-- twice as long as reading it among all.
+WITH narrow AS (SELECT count(*) AS n FROM ({narrow} LIMIT :few::int + 1) m)
+SELECT n <= :few AND 2 * n <= (SELECT count(*) FROM (
+  SELECT FROM unnest(:owners::uuid[]) AS o (owner),
+              LATERAL (SELECT FROM memories WHERE tenant_id = :tenant AND owner BETWEEN o.owner AND o.owner
+                        ORDER BY owner, id -- in no other index's order
+                        LIMIT 2 * n) m
+   LIMIT 2 * n) m) FROM narrow;
 
 -- piece: looked_up
 -- The memories of indexed owners that are read and scored: those with the query's rarest words, together few, of too
@@ -208,7 +229,7 @@ common AS MATERIALIZED (
 closeness AS MATERIALIZED (
   SELECT v, level, mean, deviation,
          least(coalesce(((SELECT x FROM near
-                           WHERE is_read AND :conversation_uid::uuid IS NULL AND :among::uuid[] IS NULL
+                           WHERE is_read AND {is_wide}
                           ORDER BY x DESC LIMIT 1
                           OFFSET greatest({looked_at}, 2 * :limit) - 1
                                  + (SELECT count(*) FROM worded WHERE NOT fits)) - mean) / deviation, '-Infinity'),

@@ -628,6 +628,8 @@ def upgrade() -> None:
     # Every column a keyword search reads, so that it visits the table only for rows it returns. Ids are hashed and terms
     # bounded, because an index entry holds at most 2704 bytes.
     op.create_index('memories_search_idx', 'memories', ['tenant_id', 'owner', 'id'], unique=False, postgresql_include=['type', 'conversation_uid', 'seq', 'page', 'archive_id', 'start', 'length', 'sensitive', 'expires_at', 'terms'])
+    # Of memories that are no passages of messages or archives: few among many.
+    op.create_index('memories_own_idx', 'memories', ['tenant_id', 'owner', 'id'], unique=False, postgresql_where=sa.text("type NOT IN ('episode', 'passage')"))
     op.create_table('spaces',
     sa.Column('tenant_id', sa.Uuid(), nullable=False),
     sa.Column('id', sa.Text(collation='C'), nullable=False),
