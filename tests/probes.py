@@ -2,8 +2,10 @@
 
 A step is one call of the loop: a callback, or a task from one `await` to the next. Meanwhile nobody else is served.
 What is measured is the CPU time that the loop's thread burns in a step, not how long it took: a busy machine makes a
-step late, not long. uvloop, which serves in production, takes the same steps; but what is written to a socket it keeps
-where it is, while asyncio's loop copies it (up to Python 3.11), so that is not counted.
+step late, not long. A slow machine makes every step long, so a long step's time is divided by what a fixed piece of
+work takes right after it, beside what it takes on the machine on which the limits were chosen. uvloop, which serves in
+production, takes the same steps; but what is written to a socket it keeps where it is, while asyncio's loop copies it
+(up to Python 3.11), so that is not counted.
 
 What a transaction computes is what its tasks burn between BEGIN and COMMIT: meanwhile it keeps locks and a connection.
 """
@@ -12,7 +14,9 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import json
 import os
+import re
 import sys
 import threading
 import time
@@ -31,8 +35,11 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from app.postgres.database import Database
 
+WORDS = " ".join(f"word{n % 97} {n} of the text" for n in range(300))
+USUAL_SECONDS = 0.0006
+"""CPU time of `_work` on the machine on which the limits were chosen."""
 LONG_SECONDS = 0.05
-"""CPU time that no step may take."""
+"""CPU time that no step may take on that machine."""
 COLLECTING_SECONDS = 0.15
 """What a collection of garbage within a step may take besides. It looks at all that lives, of all requests at once, so
 it is not the step's own; but not at what was there when the process had started: see app.main.settle.
@@ -51,9 +58,9 @@ class LongStep:
 
     what: str
     seconds: float
-    """Its own CPU time."""
+    """Its own CPU time, on a machine of the usual speed."""
     collecting: float = 0.0
-    """CPU time that it spent on collecting garbage."""
+    """CPU time that it spent on collecting garbage, likewise."""
     places: list[list[str]] = field(default_factory=list)
     """Where it was, the innermost call first, each time it was looked at once it was long."""
 
@@ -152,7 +159,25 @@ class _Step:
             if (transaction := self._handle._context.get(_open)) is not None:  # type: ignore[attr-defined]
                 transaction.seconds += seconds
             if seconds > LONG_SECONDS or loop.collecting > COLLECTING_SECONDS:
-                loop.found.append(LongStep(_name(callback), seconds, loop.collecting, loop.places))
+                slower = slowness()
+                step = LongStep(_name(callback), seconds / slower, loop.collecting / slower, loop.places)
+                if step.seconds > LONG_SECONDS or step.collecting > COLLECTING_SECONDS:
+                    loop.found.append(step)
+
+
+def slowness() -> float:
+    """Return how many times longer this machine computes now than the usual one; 1 if it is faster."""
+    return max(1.0, min(_work() for _ in range(3)) / USUAL_SECONDS)
+
+
+def _work() -> float:
+    """Do what requests mostly do (match, count, write and read JSON) and return its CPU time."""
+    begun = time.thread_time()
+    lengths: dict[str, list[int]] = {}
+    for word in re.findall(r"\w+", WORDS):
+        lengths.setdefault(word.casefold(), []).append(len(word))
+    json.loads(json.dumps(lengths))
+    return time.thread_time() - begun
 
 
 def _name(callback: Any) -> str:
@@ -216,6 +241,8 @@ def watch_transactions() -> None:
             finally:
                 _open.set(before)
                 burnt.seconds += loop.burnt()
+                if burnt.seconds > TRANSACTION_SECONDS:
+                    burnt.seconds /= slowness()
                 if burnt.seconds > TRANSACTION_SECONDS:
                     place = _calls(sys._getframe())
                     loop.found.append(LongStep(f"a transaction {place[-1:]}", burnt.seconds, 0.0, [place]))

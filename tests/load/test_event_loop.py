@@ -21,7 +21,7 @@ import httpx
 from app.postgres.embedded import EmbeddedPostgres
 from tests.api.kit import Json, assistant, call, canonical, path, result, turn, user
 from tests.jobs.kit import Model
-from tests.probes import LongStep, WatchedLoop
+from tests.probes import LONG_SECONDS, LongStep, WatchedLoop, slowness
 from tests.providers import fake_openai as fake
 from tests.providers.fake_openai import FakeOpenAI
 
@@ -479,8 +479,8 @@ def test_a_step_that_burns_more_is_found_and_named_and_one_that_waits_is_not() -
         for short in (burn(0.02), wait(0.1)):
             runner.run(short)
         assert loop.found == []
-        runner.run(burn(0.06, seen=True))
+        runner.run(burn(0.06 * 2 * slowness(), seen=True))
         [step] = loop.found
     assert "burn" in step.what
-    assert step.seconds >= 0.06
+    assert step.seconds >= LONG_SECONDS
     assert "burn" in step.places[0][0]

@@ -19,7 +19,7 @@ from uuid import UUID
 import asyncpg
 
 from app import errors
-from app.concurrency import LONG_CHARACTERS, run_in_thread_if_large
+from app.concurrency import LONG_CHARACTERS, LONG_READ, run_in_thread_if_large
 from app.core.canonical import dumps
 from app.core.conversation import Conversation
 from app.core.dialects.proxy import newest_user_text
@@ -347,7 +347,7 @@ async def _decide(
     before = earlier.preparation if earlier is not None else None
     size = told.size or _characters(task.request, selection)
     counts = await _count(task, earlier.counts if earlier is not None else {}, results_to_count(basis))
-    preparation = await run_in_thread_if_large(size, prepare, basis, counts, READER, uuid7, before)
+    preparation = await run_in_thread_if_large(size, prepare, basis, counts, READER, uuid7, before, most=LONG_READ)
     counts = await _count(task, counts, await run_in_thread_if_large(size, list, texts(basis, preparation)))
     found = await run_in_thread_if_large(size, decide, basis, preparation, counts, uuid7)
     if chapters.is_due(found.conversation):
