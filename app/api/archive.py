@@ -16,7 +16,7 @@ from app.api.http.answers import json_text, list_of, long_json_value, page_of
 from app.api.http.body import json_body, require_storable
 from app.api.http.callers import Reader
 from app.api.http.cursors import Cursor, Limit
-from app.api.http.path_ids import check_id
+from app.api.http.path_ids import check_ids
 from app.api.http.runtime import Wired
 from app.api.http.times import Time
 from app.api.http.writes import Write
@@ -73,9 +73,7 @@ def _checked(caller: Caller, body: schemas.ArchiveBody, limits: Limits) -> Archi
     user_id = caller.user(body.user_id)
     if user_id is None and body.conversation_id is None:
         raise errors.Invalid.at(["body", "user_id"], "or `conversation_id` is required")
-    for name, value in (("user_id", body.user_id), ("conversation_id", body.conversation_id)):
-        if value is not None:
-            check_id(value, ["body", name])
+    check_ids("body", user_id=body.user_id, conversation_id=body.conversation_id)
     require_storable("body", tool_name=body.tool_name, sources=body.sources)
     tool_input = archiving.input_text(body.tool_input)
     for name, text, longest in (

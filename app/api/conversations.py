@@ -17,7 +17,7 @@ from app.api.http.answers import json_text, json_value, list_of, long_json_value
 from app.api.http.body import json_body, require_storable
 from app.api.http.callers import Reader
 from app.api.http.cursors import Cursor, Limit
-from app.api.http.path_ids import ConversationId, check_id
+from app.api.http.path_ids import ConversationId, check_id, check_ids
 from app.api.http.runtime import Wired
 from app.api.http.writes import Write, WriteRequest
 from app.api.schemas import conversations as schemas
@@ -66,8 +66,7 @@ router = APIRouter(tags=["conversations"])
 async def create_conversation(write: Write) -> Response:
     """Create a conversation. The id can be your own; 409 if it is taken."""
     body = await write.body(schemas.ConversationCreate)
-    if body.user_id is not None:
-        check_id(body.user_id, ["body", "user_id"])
+    check_ids("body", user_id=body.user_id)
     body = body.model_copy(update={"user_id": _user(write.caller, body)})
     uid = uuid7()
     wanted = Place(body.space_id, tuple(body.spaces), body.parent, body.shares)

@@ -12,7 +12,7 @@ from app import errors
 from app.api.http.answers import json_text
 from app.api.http.body import RequestModel, is_large, json_body, parse_model, read_json, work_on
 from app.api.http.callers import USER, Writer
-from app.api.http.path_ids import check_id
+from app.api.http.path_ids import check_ids
 from app.api.http.runtime import runtime_of
 from app.core.canonical import dumps
 from app.core.edge.caller import Caller
@@ -94,9 +94,7 @@ async def hear_agent(request: Request, caller: Writer, agent: str) -> Response:
     session = FORMATS[known].session
     parse_model(CursorHookBody if known == "cursor" else HookBody, value)
     event = Event(known, value[session], value["hook_event_name"], value)
-    check_id(event.conversation_id, ["body", session])
-    if event.agent_id is not None:
-        check_id(event.agent_id, ["body", "agent_id"])
+    check_ids("body", **{session: event.conversation_id}, agent_id=event.agent_id)
     user_id = _user_of(runtime.access, caller)
     decided = await work_on(request, partial(plan, own_tools=OWN_TOOLS), event)
     heard = await hear(runtime, caller, user_id, event, decided, is_large=is_large(request))

@@ -18,7 +18,7 @@ from app.api.http.body import Part, json_body, read_model, unstorable
 from app.api.http.callers import READS, Reader
 from app.api.http.cursors import Cursor, Limit
 from app.api.http.fast_routes import every_turn, parameters, read_query
-from app.api.http.path_ids import check_id
+from app.api.http.path_ids import check_ids
 from app.api.http.runtime import Wired, runtime_of
 from app.api.http.times import Time
 from app.api.http.writes import Write
@@ -137,9 +137,7 @@ def _user(
         raise errors.Invalid.at([part, "user_id"], "or `conversation_id` is required")
     if "user" in scopes and user_id is None and conversation_id is None:
         raise errors.Invalid.at([part, "user_id"], "is required with this scope")
-    for name, given in (("user_id", named), ("conversation_id", conversation_id)):
-        if given is not None:
-            check_id(given, [part, name])
+    check_ids(part, user_id=named, conversation_id=conversation_id)
     return user_id
 
 

@@ -18,7 +18,7 @@ from app.api.http.callers import IDEMPOTENCY_KEY, RECEIPT, Reader, Writer
 from app.api.http.cursors import Cursor
 from app.api.http.document import DOCUMENT
 from app.api.http.fast_routes import every_turn, idempotency_key, parameters, read_query
-from app.api.http.path_ids import BRANCH, CONVERSATION_ID, ConversationId, check_id, path_id
+from app.api.http.path_ids import BRANCH, CONVERSATION_ID, ConversationId, check_ids, path_id, written_path
 from app.api.http.runtime import Wired, runtime_of
 from app.api.http.times import Time
 from app.api.schemas import messages as schemas
@@ -84,17 +84,12 @@ async def append_messages(request: Request, caller: Writer) -> Response:
     query = read_query(request, AppendQuery)
     value = await read_json(request)
     body = parse_model(schemas.AppendBody, value)
-    if body.user_id is not None:
-        check_id(body.user_id, ["body", "user_id"])
+    check_ids("body", user_id=body.user_id, space_id=body.space_id)
     require_storable("body", system=body.system)
-    if body.space_id is not None:
-        check_id(body.space_id, ["body", "space_id"])
     user_id = caller.user(body.user_id)
     drafts = await work_on(request, read, body.messages, runtime.defaults.limits)
     window_request = _wanted(runtime, caller, query, "append")
-    idempotency = await work_on(
-        request, IdempotencyKey.of, caller, idempotency_key(request), "POST", request.scope["path"], value
-    )
+    idempotency = await _idempotency(request, caller, value)
     reported = body.reported_usage.value() if body.reported_usage else None
     sent = PostedMessages(
         drafts, user_id, body.system, bound_to=caller.user_id, space_id=body.space_id, reported_usage=reported,
@@ -129,13 +124,10 @@ async def sync_messages(request: Request, caller: Writer) -> Response:
     query = read_query(request, AppendQuery)
     value = await read_json(request)
     body = parse_model(schemas.SyncBody, value)
-    if body.user_id is not None:
-        check_id(body.user_id, ["body", "user_id"])
+    check_ids("body", user_id=body.user_id)
     user_id = caller.user(body.user_id)
     window_request = _wanted(runtime, caller, query, "sync")
-    idempotency = await work_on(
-        request, IdempotencyKey.of, caller, idempotency_key(request), "POST", request.scope["path"], value
-    )
+    idempotency = await _idempotency(request, caller, value)
     listed = await anyio.to_thread.run_sync(
         read_list, body.messages, body.system, runtime.defaults.limits, runtime.caches.messages
     )
@@ -145,6 +137,11 @@ async def sync_messages(request: Request, caller: Writer) -> Response:
     )  # fmt: skip
     done = await append(runtime, caller.tenant, conversation_id, sent, idempotency)
     return await _appended(runtime, caller.tenant, conversation_id, done, window_request, status=200)
+
+
+async def _idempotency(request: Request, caller: Caller, sent: object) -> IdempotencyKey | None:
+    given = caller, idempotency_key(request), "POST", written_path(request)
+    return await work_on(request, IdempotencyKey.of, *given, sent)
 
 
 def _wanted(runtime: Runtime, caller: Caller, query: AppendQuery, call: Call) -> ContextRequest | None:

@@ -47,7 +47,7 @@ class StoredResponse:
 class IdempotencyKey:
     key: str
     digest: bytes
-    """SHA-256 over the method, the path and the canonical body: what "the same request" means."""
+    """SHA-256 over the method, the path (with the branch) and the canonical body: what "the same request" means."""
 
     @staticmethod
     def of(caller: Caller, key: str | None, method: str, path: str, body: object) -> IdempotencyKey | None:

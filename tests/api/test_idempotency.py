@@ -95,6 +95,7 @@ def test_a_key_that_was_used_at_another_path_is_refused(send: Send, rows: Rows) 
         if where != "/conversations/c/messages":
             problem(send(verb, where, body), 422, "Idempotency-Key")
     problem(send("POST", "/conversations/d/messages", {"messages": [user()]}), 422, "Idempotency-Key")
+    problem(send("POST", "/conversations/c/messages?branch=d", {"messages": [user()]}), 422, "Idempotency-Key")
     assert rows() == before
 
 

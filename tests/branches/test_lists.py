@@ -99,3 +99,23 @@ def test_an_edit_under_a_branchs_own_id_moves_the_trunks_id_too_where_that_showe
     sync(client, "worker", listed("one", "1", "more work", "w"))
     assert said(client, "worker") == ["one", "1", "more work", "w"]
     assert said(client, "c") == said(client, deeper)
+
+
+def test_a_late_retry_and_an_edit_that_fails_leave_the_line_that_the_id_shows(client: httpx.Client) -> None:
+    def send(messages: list[Json], key: str) -> httpx.Response:
+        body = {"messages": messages, "user_id": "u"}
+        return client.post(path("c", "sync"), json=body, headers={"Idempotency-Key": key})
+
+    first, edited = listed("one", "1", "two", "2"), listed("one", "1", "other", "o")
+    first[0]["client_id"] = "a"
+    ok(send(first, "k1"))
+    taken = [*edited[:3], {**edited[3], "client_id": "a"}]
+    problem(send(edited, "k1"), 422, "different request")
+    assert "is the id of message 1" in problem(send(taken, "k2"), 409)["errors"][0]["msg"]
+    assert said(client, "c") == ["one", "1", "two", "2"]
+    assert not ok(client.get(path("c", "branches")))["items"]
+
+    done = ok(send(edited, "k2"))
+    assert ok(send(first, "k1"))["branch"] is None
+    assert said(client, "c") == said(client, done["branch"]) == ["one", "1", "other", "o"], "the first list came late"
+    assert ok(send(edited, "k2")) == done

@@ -56,6 +56,13 @@ def check_id(value: str, loc: list[str | int]) -> str:
     return value
 
 
+def check_ids(part: str, **ids: str | None) -> None:
+    """Check the ids that a part of a request gives. Raises Invalid."""
+    for name, value in ids.items():
+        if value is not None:
+            check_id(value, [part, name])
+
+
 def path_id(request: Request) -> CallersId:
     """Return the conversation's id in the path. Raises Invalid."""
     return _restored(request.path_params["conversation_id"], query_of(request).get("branch"))
@@ -66,6 +73,11 @@ def query_of(request: Request) -> QueryParams:
     return request.query_params if request.scope["query_string"] else NO_QUERY
 
 
+def written_path(request: Request) -> str:
+    """Return what a request writes to: its path, and the branch that it names, which no path holds."""
+    return "\n".join(filter(None, [request.scope["path"], query_of(request).get("branch")]))
+
+
 def conversation_in_path(request: Request) -> str | None:
     """Return the conversation that the path names, if it names one that there can be."""
     name = str(request.path_params.get("conversation_id", UNUSABLE)).replace(SLASH, "/")
@@ -73,8 +85,7 @@ def conversation_in_path(request: Request) -> str | None:
 
 
 def _restored(segment: str, branch: str | None) -> CallersId:
-    if branch is not None:
-        check_id(branch, ["query", "branch"])
+    check_ids("query", branch=branch)
     return CallersId(check_id(segment.replace(SLASH, "/"), ["path", "conversation_id"]), branch)
 
 

@@ -13,6 +13,7 @@ from pydantic import BaseModel
 
 from app.api.http.body import parse_model, read_json, work_on
 from app.api.http.callers import IdempotencyKeyHeader, Needs
+from app.api.http.path_ids import written_path
 from app.api.http.runtime import runtime_of
 from app.core.edge.caller import Caller, KeyScope
 from app.postgres.transactions import Tx
@@ -35,7 +36,7 @@ class WriteRequest:
 
     async def idempotency(self, sent: object = None) -> IdempotencyKey | None:
         """Return the key of the request with the body that was read, or with what else was ``sent``. Raises Invalid."""
-        given = self.caller, self._key, self.request.method, self.request.scope["path"]
+        given = self.caller, self._key, self.request.method, written_path(self.request)
         if self._sent is None:
             return IdempotencyKey.of(*given, sent)
         return await work_on(self.request, IdempotencyKey.of, *given, self._sent)

@@ -21,7 +21,7 @@ from mcp.shared.exceptions import MCPError
 from starlette.types import Receive, Scope, Send
 
 from app import __version__, errors
-from app.api.http.path_ids import check_id
+from app.api.http.path_ids import check_ids
 from app.api.mcp import resources
 from app.core.edge.caller import Caller
 from app.core.line import CallersId
@@ -173,11 +173,9 @@ async def _asker(runtime: Runtime, request: Request) -> tool_calls.Asker:
 
 def _names(request: Request) -> tuple[str | None, str | None]:
     """Return the names of user and conversation. Raises Invalid for malformed ones."""
-    names = _named(request)
-    for name, given in zip(("user_id", "conversation_id"), names, strict=True):
-        if given is not None:
-            check_id(given, ["query", name])
-    return names
+    user_id, conversation_id = _named(request)
+    check_ids("query", user_id=user_id, conversation_id=conversation_id)
+    return user_id, conversation_id
 
 
 async def _stored(runtime: Runtime, request: Request, call: ToolCall) -> tuple[str, bool]:

@@ -14,7 +14,7 @@ from app.api.http.answers import json_text, list_of, page_of
 from app.api.http.body import json_body
 from app.api.http.callers import Admin
 from app.api.http.cursors import Cursor, Limit
-from app.api.http.path_ids import check_id
+from app.api.http.path_ids import check_ids
 from app.api.http.runtime import Wired
 from app.api.http.writes import WriteByAdmin
 from app.api.schemas import keys as schemas
@@ -84,9 +84,7 @@ def checked(body: schemas.KeyBody) -> KeyRequest:
         problems.append({"loc": ["body", "space_id"], "msg": "must be left out: the key is bound to a user"})
     if problems:
         raise errors.Invalid(errors=problems)
-    for name, value in (("user_id", body.user_id), ("space_id", body.space_id)):
-        if value is not None:
-            check_id(value, ["body", name])
+    check_ids("body", user_id=body.user_id, space_id=body.space_id)
     return KeyRequest(
         body.name, tuple(body.scopes), body.user_id, body.expires_at, body.requests_per_minute, body.space_id
     )

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from typing import NoReturn
 from uuid import UUID
 
 import asyncpg
@@ -143,9 +144,10 @@ class _Decided:
 
 
 async def append(
-    runtime: Runtime, tenant: UUID, conversation_id: str, request: AppendRequest, key: IdempotencyKey | None
-) -> AppendOutcome:
-    """Append what is new of a request, all or none.
+    runtime: Runtime, tenant: UUID, conversation_id: str, request: AppendRequest, key: IdempotencyKey | None,
+    branching: BranchingError | None = None,
+) -> AppendOutcome:  # fmt: skip
+    """Append what is new of a request, all or none. ``branching``: where an earlier try found that its list goes on.
 
     Raises NotFound, Conflict, IdempotencyMismatch; of a list also Fork, and Invalid if too much of it is new.
     """
@@ -153,22 +155,21 @@ async def append(
     task = _Task(runtime, tenant, conversation_id, request, key, now)
     try:
         async with runtime.queue(tenant, conversation_id):
-            return await _append(task)
-    except BranchingError as branching:
-        name = await forking.branch(runtime, tenant, conversation_id, branching)
-        return await append(runtime, tenant, name, request, key)
+            return await (_append(task) if branching is None else _append_locked(task, None, branching))
     except errors.OutcomeUnknown:
         task.runtime.caches.forget_conversation(*task.place)
         with suppress(errors.StorageUnavailable):  # where no key shows that it was stored, it can be later still
             if key is not None and (stored := await key.find_response(runtime.database, tenant)) is not None:
                 return AppendOutcome(stored)
         raise
-    except (asyncpg.UniqueViolationError, errors.QuireError) as error:
+    except (asyncpg.UniqueViolationError, errors.QuireError, BranchingError) as error:
         task.runtime.caches.forget_conversation(*task.place)
         if key is not None and (response := await key.find_response(runtime.database, tenant)) is not None:
             return AppendOutcome(response, replayed=True)
+        if isinstance(error, BranchingError):
+            return await append(runtime, tenant, conversation_id, request, key, error)
         if isinstance(error, asyncpg.UniqueViolationError):
-            raise await _taken(task) from error
+            await _raise_taken(task)
         raise
 
 
@@ -180,8 +181,6 @@ async def _append(task: _Task) -> AppendOutcome:
         if task.key is None and is_settled and not _teaches(known, selection):
             return _nothing_new(task, known, selection)
         return await _append_locked(task, None)
-    if known is not None and known.line.stretches:
-        await _check_client_ids(task, known, selection)
     decided = await _decide(task, known, selection, told, None)
     after = decided.append.conversation
     is_in_new_space = known is None and after.space_id is not None  # which nobody may erase meanwhile
@@ -195,9 +194,13 @@ async def _append(task: _Task) -> AppendOutcome:
     return await _append_locked(task, decided)
 
 
-async def _append_locked(task: _Task, decided: _Decided | None) -> AppendOutcome:
+async def _append_locked(
+    task: _Task, decided: _Decided | None, branching: BranchingError | None = None
+) -> AppendOutcome:
     """Gather, decide and apply in one transaction. ``decided`` is the result of an earlier try."""
     async with task.runtime.database.begin(task.tenant) as tx:
+        if branching is not None:
+            task = replace(task, conversation_id=await forking.branch(tx, task.conversation_id, branching))
         for _ in range(CREATION_TRIES):
             known = await conversations.lock(tx, task.place[1])
             await check(tx, known, task.request)
@@ -341,6 +344,8 @@ async def _decide(
     """Return everything the append writes, with what ``earlier`` found out that still holds. ``tx`` has the lock."""
     if problems := _problems_of_said(known, selection):
         raise errors.Invalid(errors=problems)
+    if known is not None and known.line.stretches:
+        await _check_client_ids(task, known.id, selection, tx)
     if known is not None and (learned := selection.learned) is not None:
         known = replace(known, learned_percent=learned.percent, file_percents=learned.file_percents)
     basis = _basis(task, known, selection, told)
@@ -496,32 +501,30 @@ def _begin_reading(task: _Task, decided: _Decided) -> None:
         querying.begin_vector(runtime, task.tenant, newest_user_text(chat_messages(newest.body)) or "")
 
 
-async def _check_client_ids(task: _Task, known: Conversation, selection: Arrivals) -> None:
-    """Raise Conflict where a message that a branch shares has a client id of the request: its key is of own rows."""
-    wanted = [one.draft.client_id for one in selection.arrivals if one.draft.client_id is not None]
-    if not wanted:
+async def _check_client_ids(task: _Task, conversation_id: str, selection: Arrivals, tx: ReadTx | None) -> None:
+    """Raise Conflict where a client id of the request is in the conversation already, or in what a branch shares, whose
+    rows its own key does not see.
+    """
+    ids = {i: arrival.draft.client_id for i, arrival in enumerate(selection.arrivals, selection.first)}
+    if not (wanted := [id_ for id_ in ids.values() if id_ is not None]):
         return
-    async with task.runtime.database.snapshot(task.tenant) as tx:
-        taken = await messages.taken_client_ids(tx, known.id, wanted)
+    async with nullcontext(tx) if tx is not None else task.runtime.database.snapshot(task.tenant) as reading:
+        taken = await messages.taken_client_ids(reading, conversation_id, wanted)
     if taken:
-        raise await _taken(task)
+        raise errors.Conflict(
+            "The conversation already has this client id. Nothing was stored.",
+            errors=[
+                {"loc": ["body", "messages", i, "client_id"], "msg": f"is the id of message {taken[id_]}"}
+                for i, id_ in ids.items()
+                if id_ in taken
+            ],
+        )
 
 
-async def _taken(task: _Task) -> errors.QuireError:
-    """Return what to say when a unique key was broken: a client id of the request is in the conversation already."""
+async def _raise_taken(task: _Task) -> NoReturn:
+    """Say what happened when a unique key was broken. Raises Conflict, or StorageUnavailable if nothing is taken."""
     async with task.runtime.database.snapshot(task.tenant) as tx:
         known = await conversations.find(tx, task.place[1])
         selection = await select_new_messages(task.runtime, tx, known, task.request)
-        drafts = [arrival.draft for arrival in selection.arrivals]
-        wanted = [draft.client_id for draft in drafts if draft.client_id is not None]
-        taken = await messages.taken_client_ids(tx, known.id if known is not None else task.place[1], wanted)
-    if not taken:
-        return errors.StorageUnavailable("A concurrent request interfered. Try again.")
-    return errors.Conflict(
-        "The conversation already has this client id. Nothing was stored.",
-        errors=[
-            {"loc": ["body", "messages", i, "client_id"], "msg": f"is the id of message {taken[draft.client_id]}"}
-            for i, draft in enumerate(drafts, selection.first)
-            if draft.client_id in taken
-        ],
-    )
+        await _check_client_ids(task, known.id if known is not None else task.place[1], selection, tx)
+    raise errors.StorageUnavailable("A concurrent request interfered. Try again.")

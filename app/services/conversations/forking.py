@@ -141,20 +141,18 @@ async def _place(tx: ReadTx, known: Conversation, seq: int) -> ForkPlace:
 # --- Where a caller's list goes on -----------------------------------------------------------------------
 
 
-async def branch(runtime: Runtime, tenant: UUID, named: str, branching: BranchingError) -> str:
+async def branch(tx: Tx, named: str, branching: BranchingError) -> str:
     """Return the branch that a list goes on, as the caller names it: one that the list continues already, or a new one.
     The conversation's id shows it from then on.
     """
-    known = branching.known
-    async with runtime.database.begin(tenant) as tx:
-        held = await locked(tx, named, known)
-        if held is None:
-            raise errors.StorageUnavailable("A concurrent request interfered. Try again.")
-        name = await branches.continued(tx, held.line.root, branching.chains, branching.alike)
-        if name is None:
-            name = str(uuid7())
-            await at(tx, held, branching.after, NewBranch(name, uuid7(), None, await page_index.now(tx)))
-        await show(tx, named, held, name)
+    held = await locked(tx, named, branching.known)
+    if held is None:
+        raise errors.StorageUnavailable("A concurrent request interfered. Try again.")
+    name = await branches.continued(tx, held.line.root, branching.chains, branching.alike)
+    if name is None:
+        name = str(uuid7())
+        await at(tx, held, branching.after, NewBranch(name, uuid7(), None, await page_index.now(tx)))
+    await show(tx, named, held, name)
     return CallersId(named, name) if isinstance(named, CallersId) else name
 
 

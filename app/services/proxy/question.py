@@ -146,9 +146,10 @@ async def _find(runtime: Runtime, request: ProxyRequest, listed: CallersList) ->
         known = await proxied.candidates(tx, request.new_user_id, ends, listed.chains[-1])
         found = continued(known, listed.chains, system=listed.system, retried=request.retried)
         branching = await _edited(tx, request, listed, ends) if found is None else None
-    if branching is not None:
-        return await forking.branch(runtime, request.caller.tenant, branching.known.id, branching)
-    return found
+    if branching is None:
+        return found
+    async with runtime.database.begin(request.caller.tenant) as writing:
+        return await forking.branch(writing, branching.known.id, branching)
 
 
 async def _edited(
