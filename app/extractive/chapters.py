@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -50,6 +51,8 @@ OTHERS_MAX = 64
 """Chapters before it that a new one is told from."""
 
 _LABEL = any_case("label")
+_DATED = re.compile(r"\d{4}-\d\d-\d\d")
+"""Begins each row of a log or a table, so a chapter that holds one would be named by it."""
 _FUNCTION_TAGS = ("c", "d", "f", "m", "p", "q", "r", "t", "u", "y")
 _POINTING = ("这", "那", "這", "我", "你", "您")
 _EMPTY = ENGLISH | CHINESE | SMALL_TALK
@@ -70,6 +73,7 @@ def _told(word: str) -> str:
     """Return a word as it is told, "" if it can name no subject."""
     word = word.strip("'-_.").removesuffix("'s")
     is_empty = len(word) < 2 or word in _EMPTY or "'" in word or (word.isdecimal() and len(word) < 3)
+    is_empty = is_empty or _DATED.match(word) is not None
     return "" if is_empty or (not word.isascii() and simplified(word) in _EMPTY) else word[:40]
 
 

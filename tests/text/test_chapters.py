@@ -27,3 +27,7 @@ def test_a_courtesy_tells_no_words(text: str) -> None:
 
 def test_the_label_of_an_attachment_tells_no_words() -> None:
     assert words_told("[image: a photo of a kayak]") == ["kayak"]
+
+
+def test_a_date_tells_no_words() -> None:
+    assert words_told('{"time": "2026-11-28T20:00", "memory": 300}, 2026-11-28') == ["time", "memory", "300"]
