@@ -56,7 +56,7 @@ async def archive_result(write: Write) -> Response:
     `archived` is false and `placeholder` is the result itself.
     """
     body = await write.body(schemas.ArchiveBody)
-    request_ = _checked(write.caller, body, write.runtime.defaults.limits)
+    request_ = _request_of(write.caller, body, write.runtime.defaults.limits)
 
     await storage.require_room(write.runtime, write.caller.tenant, request_.user_id)
     prepared = await archiving.prepare(write.runtime, write.caller.tenant, request_)
@@ -69,7 +69,7 @@ async def archive_result(write: Write) -> Response:
     return json_text(await write.once(work), status=201)
 
 
-def _checked(caller: Caller, body: schemas.ArchiveBody, limits: Limits) -> ArchiveRequest:
+def _request_of(caller: Caller, body: schemas.ArchiveBody, limits: Limits) -> ArchiveRequest:
     user_id = caller.user(body.user_id)
     if user_id is None and body.conversation_id is None:
         raise errors.Invalid.at(["body", "user_id"], "or `conversation_id` is required")

@@ -66,7 +66,7 @@ EXAMPLE = {"user_id": "me", "content": "Prefers green tea", "memory_type": "pref
 )
 async def remember(write: Write) -> Response:
     """Store a memory of a user or a conversation. Search finds it from now on."""
-    memory_request = _checked(write.caller, await write.body(schemas.MemoryBody))
+    memory_request = _request_of(write.caller, await write.body(schemas.MemoryBody))
 
     async def work(tx: Tx) -> StoredResponse:
         found, conversation = await remembering.remember(write.runtime, tx, memory_request)
@@ -76,7 +76,7 @@ async def remember(write: Write) -> Response:
     return json_text(await write.once(work), status=201)
 
 
-def _checked(caller: Caller, body: schemas.MemoryBody) -> MemoryRequest:
+def _request_of(caller: Caller, body: schemas.MemoryBody) -> MemoryRequest:
     user_id = _user(caller, body.user_id, body.conversation_id, scopes=[body.scope] if body.scope else [])
     problems: list[errors.FieldError] = []
     if not body.content.strip():

@@ -88,7 +88,7 @@ async def append_messages(request: Request, caller: Writer) -> Response:
     require_storable("body", system=body.system)
     user_id = caller.user(body.user_id)
     drafts = await work_on(request, read, body.messages, runtime.defaults.limits)
-    window_request = _wanted(runtime, caller, query, "append")
+    window_request = _window_request(runtime, caller, query, "append")
     idempotency = await _idempotency(request, caller, value)
     reported = body.reported_usage.value() if body.reported_usage else None
     sent = PostedMessages(
@@ -96,7 +96,7 @@ async def append_messages(request: Request, caller: Writer) -> Response:
         is_large=is_large(request),
     )  # fmt: skip
     done = await append(runtime, caller.tenant, conversation_id, sent, idempotency)
-    return await _appended(runtime, caller.tenant, conversation_id, done, window_request, status=201)
+    return await _append_response(runtime, caller.tenant, conversation_id, done, window_request, status=201)
 
 
 @router.post(
@@ -126,7 +126,7 @@ async def sync_messages(request: Request, caller: Writer) -> Response:
     body = parse_model(schemas.SyncBody, value)
     check_ids("body", user_id=body.user_id)
     user_id = caller.user(body.user_id)
-    window_request = _wanted(runtime, caller, query, "sync")
+    window_request = _window_request(runtime, caller, query, "sync")
     idempotency = await _idempotency(request, caller, value)
     listed = await anyio.to_thread.run_sync(
         read_list, body.messages, body.system, runtime.defaults.limits, runtime.caches.messages
@@ -136,7 +136,7 @@ async def sync_messages(request: Request, caller: Writer) -> Response:
         reported_usage=body.reported_usage.value() if body.reported_usage else None, is_large=is_large(request),
     )  # fmt: skip
     done = await append(runtime, caller.tenant, conversation_id, sent, idempotency)
-    return await _appended(runtime, caller.tenant, conversation_id, done, window_request, status=200)
+    return await _append_response(runtime, caller.tenant, conversation_id, done, window_request, status=200)
 
 
 async def _idempotency(request: Request, caller: Caller, sent: object) -> IdempotencyKey | None:
@@ -144,7 +144,7 @@ async def _idempotency(request: Request, caller: Caller, sent: object) -> Idempo
     return await work_on(request, IdempotencyKey.of, *given, sent)
 
 
-def _wanted(runtime: Runtime, caller: Caller, query: AppendQuery, call: Call) -> ContextRequest | None:
+def _window_request(runtime: Runtime, caller: Caller, query: AppendQuery, call: Call) -> ContextRequest | None:
     """Return the window that is to come with the answer, if one is; reading it is a scope of its own."""
     if not query.include:
         return None
@@ -156,7 +156,7 @@ def _wanted(runtime: Runtime, caller: Caller, query: AppendQuery, call: Call) ->
     return _checked(runtime, window_request)
 
 
-async def _appended(
+async def _append_response(
     runtime: Runtime,
     tenant: UUID,
     conversation_id: str,

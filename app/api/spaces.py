@@ -45,7 +45,7 @@ SpaceId = Annotated[str, Depends(_space_id)]
 User = Annotated[str, Depends(_user)]
 
 
-def _said(space_id: str, value: dict[str, Any]) -> StoredResponse:
+def _response_of(space_id: str, value: dict[str, Any]) -> StoredResponse:
     return StoredResponse(dumps(value), Scope("space", space_id).owner)
 
 
@@ -69,7 +69,7 @@ async def create_space(write: Write) -> Response:
     new = NewSpace(space_id, **_changes(body))
 
     async def work(tx: Tx) -> StoredResponse:
-        return _said(space_id, service.view(await service.create(tx, new, members)))
+        return _response_of(space_id, service.view(await service.create(tx, new, members)))
 
     return json_text(await write.once(work), status=201)
 
@@ -120,7 +120,7 @@ async def change_space(write: Write, space_id: SpaceId) -> Response:
     changes = _changes(await write.body(schemas.SpaceChange))
 
     async def work(tx: Tx) -> StoredResponse:
-        return _said(space_id, service.view(await service.change(tx, space_id, changes, write.caller.user_id)))
+        return _response_of(space_id, service.view(await service.change(tx, space_id, changes, write.caller.user_id)))
 
     return json_text(await write.once(work))
 
@@ -173,7 +173,7 @@ async def put_member(write: Write, space_id: SpaceId, user: User) -> Response:
 
     async def work(tx: Tx) -> StoredResponse:
         row = await service.put_member(tx, space_id, user, right, write.caller.user_id)
-        return _said(space_id, service.member_view(row))
+        return _response_of(space_id, service.member_view(row))
 
     return json_text(await write.once(work))
 
@@ -184,6 +184,6 @@ async def remove_member(write: Write, space_id: SpaceId, user: User) -> Response
 
     async def work(tx: Tx) -> StoredResponse:
         left = await service.remove_member(tx, space_id, user, write.caller.user_id)
-        return _said(space_id, {"user_id": user, "conversations": left})
+        return _response_of(space_id, {"user_id": user, "conversations": left})
 
     return json_text(await write.once(work))

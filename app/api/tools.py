@@ -49,12 +49,12 @@ async def call_tool(write: WriteByReader, conversation_id: ConversationId, name:
         return json_text(await memory_tool.run(write.runtime, write.caller.tenant, wanted, idempotency))
     if name == REMEMBER.name:
         write.caller.require("write")
-        return await _remembered(write.runtime, write.caller, conversation_id, body.arguments, idempotency)
+        return await _remember(write.runtime, write.caller, conversation_id, body.arguments, idempotency)
     call = tool_calls.checked(name, body.arguments)
     return json_text(await tool_calls.run_once(write.runtime, write.caller, conversation_id, call, idempotency))
 
 
-async def _remembered(
+async def _remember(
     runtime: Runtime, caller: Caller, conversation_id: str, arguments: dict[str, Any], key: IdempotencyKey | None
 ) -> Response:
     if key is not None and (stored := await key.find_response(runtime.database, caller.tenant)) is not None:

@@ -72,7 +72,7 @@ class EncodedFile(NamedTuple):
 
 def marked(text: str) -> str:
     """Return a text with a mark in the place of each file."""
-    return _replaced(text, lambda found: found.mark)
+    return _replace_files(text, lambda found: found.mark)
 
 
 def is_mark(text: str) -> bool:
@@ -82,7 +82,7 @@ def is_mark(text: str) -> bool:
 
 def blanked(text: str) -> str:
     """Return a text with blanks in the place of each file: its offsets and lines are those of the text."""
-    return _replaced(text, lambda found: re.sub(r"[^\n]", " ", text[found.start : found.end]))
+    return _replace_files(text, lambda found: re.sub(r"[^\n]", " ", text[found.start : found.end]))
 
 
 def files_of(text: str) -> Iterator[EncodedFile]:
@@ -98,7 +98,7 @@ def files_of(text: str) -> Iterator[EncodedFile]:
             yield EncodedFile(url.start() if url else line.start(), at, kind, len(joined) * 3 // 4)
 
 
-def _replaced(text: str, put: Callable[[EncodedFile], str]) -> str:
+def _replace_files(text: str, put: Callable[[EncodedFile], str]) -> str:
     pieces, at = list[str](), 0
     for found in files_of(text):
         pieces += [text[at : found.start], put(found)]

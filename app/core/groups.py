@@ -42,8 +42,8 @@ def units(items: Sequence[Item], *, go_on: bool = False) -> tuple[list[list[Item
     while last and found[last - 1][0].kind == "message" and found[last - 1][0].seq in late:
         last -= 1  # it can come between a call and its results
     if go_on or not last or not _is_awaited(found[last - 1]):
-        return [_settled(unit) for unit in found], []
-    return [_settled(unit) for unit in found[: last - 1]], [item for unit in found[last - 1 :] for item in unit]
+        return [_final_form(unit) for unit in found], []
+    return [_final_form(unit) for unit in found[: last - 1]], [item for unit in found[last - 1 :] for item in unit]
 
 
 # --- Results that stand by themselves ---------------------------------------------------------------------
@@ -63,12 +63,12 @@ def _stands_alone(item: Item) -> Item:
     if not item.results:
         item = item._replace(kind="message", role="user", is_late=True)
     return item._replace(
-        text=_told(item.text), short_text=item.short_text and _told(item.short_text),
-        loaded_text=item.loaded_text and _told(item.loaded_text), anthropic=None, fresh=(),
+        text=_late_results_as_text(item.text), short_text=item.short_text and _late_results_as_text(item.short_text),
+        loaded_text=item.loaded_text and _late_results_as_text(item.loaded_text), anthropic=None, fresh=(),
     )  # fmt: skip
 
 
-def _told(text: str) -> str:
+def _late_results_as_text(text: str) -> str:
     """Return a message's chat messages with the results that stand by themselves as text, after the others."""
     messages = sorted(chat_messages(text), key=lambda message: LATE in message)
     return ",".join(dumps(_as_text(message) if LATE in message else message) for message in messages)
@@ -152,7 +152,7 @@ class _Sorting:
                 self._results(item)
             else:
                 self.units.append(_Parts(beside=[item]))
-        return [[*_merged(unit.calls), *unit.results, *unit.beside] for unit in self.units]
+        return [[*_merge_calls(unit.calls), *unit.results, *unit.beside] for unit in self.units]
 
     def _call(self, item: Item) -> None:
         ids = {call["id"] for message in chat_messages(item.text) for call in message["tool_calls"]}
@@ -166,7 +166,7 @@ class _Sorting:
 
     def _results(self, item: Item) -> None:
         messages = chat_messages(item.text)
-        owners = {id_: self.open.pop(id_) for message in messages if (id_ := _answered(message)) in self.open}
+        owners = {id_: self.open.pop(id_) for message in messages if (id_ := _answered_id(message)) in self.open}
         for unit in self.units:
             if ids := {id_ for id_, owner in owners.items() if owner is unit}:
                 unit.results.append(_part(item, ids, len(ids)))
@@ -178,13 +178,13 @@ class _Sorting:
                 self.units.append(_Parts(beside=[said._replace(kind="message", role="user")]))
 
 
-def _answered(message: dict[str, Any]) -> str | None:
+def _answered_id(message: dict[str, Any]) -> str | None:
     return message["tool_call_id"] if message.get("role") == "tool" else None
 
 
 def _part(item: Item, ids: set[Any], results: int) -> Item:
     def of(text: str) -> tuple[str, int]:
-        kept = [message for message in chat_messages(text) if _answered(message) in ids]
+        kept = [message for message in chat_messages(text) if _answered_id(message) in ids]
         return ",".join(map(dumps, kept)), len(kept)
 
     text, parts = of(item.text)
@@ -204,7 +204,7 @@ def _blocks_of(anthropic: str, ids: set[Any]) -> str:
     return dumps({**message, "content": kept})
 
 
-def _merged(calls: list[Item]) -> list[Item]:
+def _merge_calls(calls: list[Item]) -> list[Item]:
     if len(calls) < 2:
         return calls
     first, *rest = calls
@@ -255,7 +255,7 @@ def _is_awaited(unit: Sequence[Item]) -> bool:
     return not _is_complete(unit) and all(item.kind == "call" or item.parts <= item.results for item in unit)
 
 
-def _settled(unit: list[Item]) -> list[Item]:
+def _final_form(unit: list[Item]) -> list[Item]:
     """Return a unit in its final form, once nothing more can answer it."""
     if _is_complete(unit):
         return unit

@@ -264,10 +264,10 @@ def _parts(message: dict[str, Any], role: str, loc: tuple[str | int, ...], probl
     if not isinstance(content, list):
         problems.at((*loc, "content"), "must be a string or a list of content parts")
         return []
-    return _typed(content, (*loc, "content"), problems)
+    return _typed_parts(content, (*loc, "content"), problems)
 
 
-def _typed(content: list[Any], loc: tuple[str | int, ...], problems: _Problems) -> list[dict[str, Any]]:
+def _typed_parts(content: list[Any], loc: tuple[str | int, ...], problems: _Problems) -> list[dict[str, Any]]:
     parts = []
     for i, part in enumerate(content):
         if not isinstance(part, dict) or not isinstance(part.get("type"), str):
@@ -296,10 +296,10 @@ def _calls(
         calls += _call(call, i, function, "arguments", (*loc, "tool_calls", i), problems)
     for i, block in enumerate(blocks):
         calls += _call(block, i, block, "input", (*loc, "content"), problems)
-    return _apart(calls)
+    return _with_own_ids(calls)
 
 
-def _apart(calls: Sequence[Call]) -> tuple[Call, ...]:
+def _with_own_ids(calls: Sequence[Call]) -> tuple[Call, ...]:
     """Number the calls of a message that share an id, as some gateways send them. The first one keeps its id."""
     given, used = {call.id for call in calls}, set[str]()
     numbers: Counter[str] = Counter()
@@ -374,7 +374,7 @@ def _results(
         if not isinstance(content, str | list):
             problems.at((*loc, "content", i, "content"), "must be a string or a list of content blocks")
             continue
-        blocks = _typed(content, (*loc, "content", i, "content"), problems) if isinstance(content, list) else []
+        blocks = _typed_parts(content, (*loc, "content", i, "content"), problems) if isinstance(content, list) else []
         text = content if isinstance(content, str) else _plain(blocks)
         results.append(Result(call_id, content, text, part.get("is_error") is True))
     return tuple(results)

@@ -167,12 +167,12 @@ class ModelTable:
         ``alternate``: a conversation wants user and assistant to take turns.
         """
         at = next((row for row in self.rows.values() for url in row.urls if url in base_url), None)
-        found = at or next(iter(self._named(model)), GENERAL)
+        found = at or next(iter(self._rows_for(model)), GENERAL)
         return replace(found, alternate=True) if alternate else found
 
     def window(self, model: str) -> int | None:
         """Return the context window of a known model, or None. A gateway's prefix ("openai/gpt-4o") is passed over."""
-        return next((row.window for row in self._named(model) if row.window is not None), None)
+        return next((row.window for row in self._rows_for(model) if row.window is not None), None)
 
     @lru_cache(maxsize=MODELS_REMEMBERED)  # noqa: B019 - as above
     def family(self, model: str) -> Family:
@@ -187,7 +187,7 @@ class ModelTable:
                 return FAMILIES[max(found, key=lambda pair: pair[0])[1]]
         return FAMILIES[UNMEASURED]
 
-    def _named(self, model: str) -> list[ModelRow]:
+    def _rows_for(self, model: str) -> list[ModelRow]:
         whole = model.strip().lower()
         found = [self._longest(name) for name in dict.fromkeys((whole, whole.rsplit("/", 1)[-1]))]
         return [row for row in found if row is not None]

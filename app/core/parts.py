@@ -188,7 +188,7 @@ def _chat_document(part: Mapping[str, Any]) -> list[Json]:
     return _chat_file({**part, "title": title}) if source.get("type") == "base64" else _text(quoted(part))
 
 
-def _found(part: Mapping[str, Any]) -> str:
+def _search_result_text(part: Mapping[str, Any]) -> str:
     content = part.get("content")
     blocks = content if isinstance(content, list) else []
     texts = [block["text"] for block in blocks if isinstance(block, Mapping) and isinstance(block.get("text"), str)]
@@ -208,13 +208,13 @@ def message_blocks(part: Mapping[str, Any]) -> list[Json]:
         return []
     if kind in _BLOCKS:
         return _BLOCKS[kind](part)
-    return _said(quoted(part)) if _is_chats(part) or kind in FILE_KINDS else [_whole(part)]
+    return _text_blocks(quoted(part)) if _is_chats(part) or kind in FILE_KINDS else [_whole(part)]
 
 
 def _text_block(part: Mapping[str, Any]) -> list[Json]:
     if part.get("citations"):
         return [_whole(part)] if part["text"].strip() else []
-    return _said(part.get("text"))
+    return _text_blocks(part.get("text"))
 
 
 def _result_block(part: Mapping[str, Any]) -> list[Json]:
@@ -229,7 +229,7 @@ def _whole(part: Mapping[str, Any]) -> Json:
     return {n: part[n] for n in ("type", *known) if n != "cache_control" and part.get(n) is not None}
 
 
-def _said(text: Any) -> list[Json]:
+def _text_blocks(text: Any) -> list[Json]:
     return [{"type": "text", "text": text}] if isinstance(text, str) and text.strip() else []
 
 
@@ -242,7 +242,7 @@ def _file_block(part: Mapping[str, Any]) -> list[Json]:
     if "source" in part:
         return [_whole(part)]
     if isinstance(part.get("text"), str):
-        return _said(part["text"])
+        return _text_blocks(part["text"])
     found = _chat_file(part)[0]
     given = found.get("image_url") or found.get("file") or {}
     encoded = _source(given.get("url") or given.get("file_data") or "")
@@ -251,9 +251,9 @@ def _file_block(part: Mapping[str, Any]) -> list[Json]:
     if id_ := _own_id(part):
         source = {"type": "file", "file_id": id_}
     if "image" in part["type"] or (encoded and encoded["media_type"].startswith("image/")):
-        return [{"type": "image", "source": source}] if source else _said(quoted(part))
+        return [{"type": "image", "source": source}] if source else _text_blocks(quoted(part))
     if source is None or (encoded and encoded["media_type"] != "application/pdf"):
-        return _said(quoted(part))
+        return _text_blocks(quoted(part))
     return [{"type": "document", "source": source, **({"title": given["filename"]} if "filename" in given else {})}]
 
 
@@ -262,13 +262,13 @@ _CHAT: Mapping[str, Callable[[Mapping[str, Any]], list[Json]]] = {
     **dict.fromkeys(("image_url", "image", "input_image", "file", "input_file", "audio"), _chat_file),
     "input_audio": lambda part: [{"type": "input_audio", "input_audio": part.get("input_audio")}],
     "document": _chat_document,
-    "search_result": lambda part: _text(_found(part)),
+    "search_result": lambda part: _text(_search_result_text(part)),
     "refusal": lambda part: [{"type": "refusal", "refusal": part["refusal"]}] if part.get("refusal") else [],
 }
 _BLOCKS: Mapping[str, Callable[[Mapping[str, Any]], list[Json]]] = {
     **dict.fromkeys(TEXTS, _text_block), "tool_result": _result_block,
     **dict.fromkeys(("image_url", "image", "input_image", "file", "input_file", "audio"), _file_block),
-    "refusal": lambda part: _said(part.get("refusal")),
+    "refusal": lambda part: _text_blocks(part.get("refusal")),
     "thinking": lambda part: [_whole(part)] if part.get("signature") else [],
     **dict.fromkeys(("document", "redacted_thinking"), lambda part: [_whole(part)]),
 }  # fmt: skip

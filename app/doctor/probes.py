@@ -107,19 +107,19 @@ async def current_embeddings(database: Database, tenant: UUID = DEFAULT_TENANT) 
 
 async def ask_chat(model: Chat) -> DoctorQuestion:
     """Send a short prompt to the chat model; costs a few dozen tokens."""
-    return await _asked(model.model, model.complete([{"role": "user", "content": "Say ok."}], max_tokens=16))
+    return await _ask(model.model, model.complete([{"role": "user", "content": "Say ok."}], max_tokens=16))
 
 
 async def ask_embedder(model: Embedder) -> DoctorQuestion:
-    asked = await _asked(model.model, model.embed_query("Is anybody there?"))
+    asked = await _ask(model.model, model.embed_query("Is anybody there?"))
     return replace(asked, dimensions=model.dimensions)  # known at the latest from its first answer
 
 
 async def ask_reranker(model: Reranker) -> DoctorQuestion:
-    return await _asked(model.model, model.rank("Is anybody there?", ["Yes.", "No."]))
+    return await _ask(model.model, model.rank("Is anybody there?", ["Yes.", "No."]))
 
 
-async def _asked(name: str, asking: Awaitable[object]) -> DoctorQuestion:
+async def _ask(name: str, asking: Awaitable[object]) -> DoctorQuestion:
     begun = time.monotonic()
     try:
         async with asyncio.timeout(PROVIDER_SECONDS):

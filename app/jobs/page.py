@@ -175,7 +175,7 @@ async def _decide(runtime: Runtime, claimed: Claimed, page: _Page) -> _Indexed:
             error = str(unusable)
             asked = prompts.corrected(request, text[: REPLY_TOKENS * 4], error, language)
         except RefusedInput as refused:
-            index = NewPageIndex(page.number, "extractive", error=_shown(str(refused)))
+            index = NewPageIndex(page.number, "extractive", error=_error_text(str(refused)))
             return _Indexed(index, refused=refused)  # no topics, which later prompts would show to it again
         else:
             reply = await _agreed(runtime, claimed.tenant, {one.seq: one.text for one in excerpts}, reply)
@@ -198,16 +198,16 @@ async def _extractive(page: _Page, error: str | None = None) -> _Indexed:
     title, lines = page.found.title, page.found.lines
     size = len(title) + sum(len(line) for _, line in lines)
     topics = await run_in_thread_if_large(size, READER.topics, title, lines)
-    error = _shown(error) if error is not None else None
+    error = _error_text(error) if error is not None else None
     return _Indexed(NewPageIndex(page.number, "extractive", topics=topics, error=error))
 
 
-def _shown(error: str) -> str:
+def _error_text(error: str) -> str:
     return error[:ERROR_CHARACTERS].replace("\x00", "")
 
 
 async def _by_model(runtime: Runtime, number: int, shown: _ForModel, reply: PageReply, model: str) -> _Indexed:
-    reply = _named(reply, shown.others)
+    reply = _with_speakers(reply, shown.others)
     texts = [reply.title, *reply.lines.values(), *(found.wish.text for found in reply.wishes)]
     tokens = await runtime.tokens.count_many(texts)
     lines = len(reply.lines)
@@ -220,7 +220,7 @@ async def _by_model(runtime: Runtime, number: int, shown: _ForModel, reply: Page
     return _Indexed(index, reply, memories, wishes)
 
 
-def _named(reply: PageReply, names: Mapping[int, str | None]) -> PageReply:
+def _with_speakers(reply: PageReply, names: Mapping[int, str | None]) -> PageReply:
     """Return a reply whose memories and wishes name the participants who said them."""
     wishes = [replace(one, wish=one.wish.of(names.get(one.seq))) for one in reply.wishes]
     memories = [replace(one, text=said_by(names.get(one.seq), one.text)) for one in reply.memories]

@@ -124,7 +124,7 @@ async def _decide(runtime: Runtime, claimed: Claimed, due: _Due) -> StoredSummar
     if not due.excerpts:  # nothing that a model sees: the old one holds on
         return replace(due.old, version=due.old.version + 1, through_seq=due.through)
     try:
-        lines, model = await _written(runtime, claimed, due)
+        lines, model = await _write(runtime, claimed, due)
     except RefusedInput:
         lines, model = _extractive(due), EXTRACTIVE
     lines = [flat(scalar(line).replace("\x00", "")) for line in lines]
@@ -142,7 +142,7 @@ def _extractive(due: _Due) -> list[str]:
     return [*new, *old] if len(old) > len(new) else [*old, *new]
 
 
-async def _written(runtime: Runtime, claimed: Claimed, due: _Due) -> tuple[list[str], str]:
+async def _write(runtime: Runtime, claimed: Claimed, due: _Due) -> tuple[list[str], str]:
     """Return the new summary's lines, which may be over the cap still, and the model's name. Raises a ProviderError."""
     old, lines, model = due.old.text, list[str](), ""
     taken: list[SummaryStep] = []

@@ -61,14 +61,14 @@ class Argument:
                 limits = {"minimum": self.minimum, "maximum": self.maximum}
                 form = {"type": self.type}
         form |= {name: limit for name, limit in limits.items() if limit is not None}
-        return form | self._said(language)
+        return form | self._description(language)
 
     def short_schema(self) -> dict[str, Any]:
         minimum = {"minimum": self.minimum} if self.type == "integer" and self.minimum is not None else {}
         of_type = ["integer", "string"] if self.type == "pages" else self.type
-        return {"type": of_type, **minimum, **self._said("en")}
+        return {"type": of_type, **minimum, **self._description("en")}
 
-    def _said(self, language: Language) -> dict[str, str]:
+    def _description(self, language: Language) -> dict[str, str]:
         description = Wording(self.en, self.zh).say(language)
         return {"description": description} if description else {}
 

@@ -130,12 +130,12 @@ async def _are_stored(session: _Session, name: str, drafts: list[Draft]) -> bool
 
 
 async def _answer(session: _Session, decided: HookPlan) -> dict[str, Any]:
-    text = await (_recalled(session, decided.query) if decided.reply == "recall" else _head(session))
+    text = await (_recall_text(session, decided.query) if decided.reply == "recall" else _head(session))
     tokens = (await session.runtime.tokens.count_many([text]))[0] if text else 0
     return hooks.answer(session.event, text, tokens)
 
 
-async def _recalled(session: _Session, query: str) -> str | None:
+async def _recall_text(session: _Session, query: str) -> str | None:
     caller, name = session.caller, session.event.conversation_id
     wanted = ContextRequest(
         budget=RECALL_BUDGET, query=query, bound_to=session.user_id, sensitive=caller.sensitive,

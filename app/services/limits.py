@@ -74,11 +74,11 @@ async def spend(runtime: Runtime, caller: Caller) -> Taken | None:
         of_tenant = quota.requests_per_minute
         taken = await _take(runtime, caller.tenant, caller.key or UUID(int=0), of_key) if of_key else None
         if taken is not None and not taken.allowed:
-            raise _refused(Reached("requests_per_minute", "key", of_key), taken.retry_seconds, rate_headers(taken))
+            raise _refusal(Reached("requests_per_minute", "key", of_key), taken.retry_seconds, rate_headers(taken))
         if of_tenant:
             shared = await _take(runtime, caller.tenant, caller.tenant, of_tenant)
             if not shared.allowed:
-                raise _refused(Reached("requests_per_minute", "tenant", of_tenant), shared.retry_seconds)
+                raise _refusal(Reached("requests_per_minute", "tenant", of_tenant), shared.retry_seconds)
     except errors.StorageUnavailable:
         return None
     return taken
@@ -114,7 +114,7 @@ _WORDS = {
 }
 
 
-def _refused(reached: Reached, seconds: int, headers: dict[str, str] | None = None) -> errors.TooManyRequests:
+def _refusal(reached: Reached, seconds: int, headers: dict[str, str] | None = None) -> errors.TooManyRequests:
     until = datetime.now(UTC) + timedelta(seconds=seconds)
     detail = _WORDS[reached.limit].format(of=reached.of, maximum=reached.maximum)
     extra = {"limit": reached.limit, "of": reached.of, "maximum": reached.maximum, "until": time_text(until)}
@@ -155,7 +155,7 @@ async def require_room(runtime: Runtime, tenant: UUID, user: str | None) -> None
         await _settle(runtime, tenant, ledger, whose)
     total = ledger.total + sum(ledger.added.values())
     if reached := storage_reached(quota, total, ledger.users[whose] + ledger.added[whose]):
-        raise _refused(reached, COUNTED_SECONDS)
+        raise _refusal(reached, COUNTED_SECONDS)
 
 
 async def require_room_in(runtime: Runtime, tx: Tx, user: str | None) -> None:
@@ -174,7 +174,7 @@ async def require_room_in(runtime: Runtime, tx: Tx, user: str | None) -> None:
         added.note(tx.changes)
         total += sum(added.added.values())
         if reached := storage_reached(quota, total, users.get(whose, 0) + added.added[whose]):
-            raise _refused(reached, COUNTED_SECONDS)
+            raise _refusal(reached, COUNTED_SECONDS)
 
 
 async def _settle(runtime: Runtime, tenant: UUID, ledger: StorageLedger, whose: str) -> None:

@@ -47,10 +47,10 @@ async def around(tx: ReadTx, conversation_id: str, plan: CutPlan) -> list[Chapte
     rows = await tx.fetch(
         AROUND, conversation=conversation_id, last_page=plan.last_page, recalled_since=plan.recalled_since
     )
-    return [_named(row) for row in rows]
+    return [_chapter_with_title(row) for row in rows]
 
 
-def _named(row: Record) -> Chapter:
+def _chapter_with_title(row: Record) -> Chapter:
     """Return a chapter with a model's title, if there is one, in front of its terms."""
     *columns, title = row
     chapter = _chapter(columns)

@@ -116,10 +116,10 @@ async def admitted(
 
 async def find(tx: ReadTx, conversation_id: str, *, bound_to: str | None = None) -> Conversation | None:
     """Return a conversation, or None. ``bound_to``: the only user whose conversations are visible."""
-    return await _found(tx, conversation_id, bound_to, FIND, "read")
+    return await _read(tx, conversation_id, bound_to, FIND, "read")
 
 
-async def _found(tx: ReadTx, conversation_id: str, bound_to: str | None, sql: str, right: Right) -> Conversation | None:
+async def _read(tx: ReadTx, conversation_id: str, bound_to: str | None, sql: str, right: Right) -> Conversation | None:
     """Return a conversation. An id from a caller stands for the branch that it shows."""
     row = await tx.fetchrow(sql, conversation_id)
     known = await admitted(tx, read_conversation(row), bound_to, right=right) if row else None
@@ -151,7 +151,7 @@ async def get(tx: ReadTx, conversation_id: str, *, bound_to: str | None = None) 
 
 async def lock(tx: Tx, conversation_id: str, *, bound_to: str | None = None) -> Conversation | None:
     """Return a conversation as ``find`` does, locked until the transaction ends and read after the lock is held."""
-    return await _found(tx, conversation_id, bound_to, f"{FIND} FOR UPDATE OF c", "write")
+    return await _read(tx, conversation_id, bound_to, f"{FIND} FOR UPDATE OF c", "write")
 
 
 async def hold(tx: ReadTx, conversation_id: str, *, bound_to: str | None = None) -> Conversation | None:
@@ -159,7 +159,7 @@ async def hold(tx: ReadTx, conversation_id: str, *, bound_to: str | None = None)
 
     Hold it before you write what belongs to it and before you lock anything else. Appends are still possible.
     """
-    return await _found(tx, conversation_id, bound_to, f"{FIND} FOR KEY SHARE OF c", "write")
+    return await _read(tx, conversation_id, bound_to, f"{FIND} FOR KEY SHARE OF c", "write")
 
 
 async def is_still(tx: ReadTx, conversation: Conversation) -> bool:

@@ -33,7 +33,7 @@ async def texts(tx: ReadTx, conversation_id: str, plan: CutPlan) -> Material:
     if row is None:
         raise errors.missing("conversation")
     topics = counted(zip(row["topics"] or (), row["topic_pages"] or (), strict=True))
-    return Material((), kept=read_kept(row), topics=topics, summary=_written(row))
+    return Material((), kept=read_kept(row), topics=topics, summary=_model_index(row))
 
 
 async def with_map(tx: ReadTx, conversation_id: str, plan: CutPlan, texts: Material, count: Count) -> Material:
@@ -76,7 +76,7 @@ def _entry(row: Record) -> PageEntry:
     return PageEntry(page, title, tokens, lines, count, at_page, "llm" if is_named else EXTRACTIVE, day)
 
 
-def _written(row: Record) -> Written | None:
+def _model_index(row: Record) -> Written | None:
     if row["summary"] is None:
         return None
     return Written(row["summary"], row["through_seq"], EXTRACTIVE if row["model"] == EXTRACTIVE else "llm")

@@ -183,7 +183,7 @@ def document(text: str, speaker: str = "") -> str:
     values = {index: weights[times] for index, times in frequent.items()}
     values |= dict.fromkeys(speakers(speaker) if speaker else (), "1")
     if size and asks(text):  # a bare question by 1, less if it is long or also tells
-        told = sum(_told(text))
+        told = sum(_statement_sizes(text))
         values[_ASKING] = f"{min(1.0, (QUESTION_TERMS / size) ** 2) * max(0.0, 1 - told / size):.4g}"
         if not told:
             values[_ONLY_ASKS] = "1"
@@ -193,10 +193,10 @@ def document(text: str, speaker: str = "") -> str:
 
 def tells(text: str) -> bool:
     """Return whether a text is more than a question."""
-    return not asks(text) or any(_told(text))
+    return not asks(text) or any(_statement_sizes(text))
 
 
-def _told(text: str) -> Iterator[int]:
+def _statement_sizes(text: str) -> Iterator[int]:
     """Yield the terms of each sentence that asks nothing, and is more than an opening. In Chinese a comma ends one."""
     sizes = (len(list(terms(one))) for one in _SENTENCE_END.split(text) if not asks(one))
     return (size for size in sizes if size >= TELLING_TERMS)

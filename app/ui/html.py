@@ -123,7 +123,7 @@ async def page(request: Request, template: str, *, status: int = 200, **values: 
         "viewer": None,
         "heading": None,
     }
-    body = await anyio.to_thread.run_sync(_written, template, {**common, **values})
+    body = await anyio.to_thread.run_sync(_render, template, {**common, **values})
     response = Response(body, status, media_type="text/html")
     if language.asked(request):
         response.set_cookie(
@@ -132,7 +132,7 @@ async def page(request: Request, template: str, *, status: int = 200, **values: 
     return response
 
 
-def _written(template: str, values: dict[str, Any]) -> bytes:
+def _render(template: str, values: dict[str, Any]) -> bytes:
     return ENVIRONMENT.get_template(template).render(values).encode("utf-8", "replace")
 
 
@@ -159,9 +159,9 @@ class HtmlRoute(APIRoute):
                 here = request.url.path + (f"?{request.url.query}" if request.url.query else "")
                 response = RedirectResponse(addresses(request)("sign-in", next=here), 303)
             except errors.QuireError as error:
-                response = await _failed(request, error)
+                response = await _error_page(request, error)
             except RequestValidationError:
-                response = await _failed(request, errors.Invalid("The address contains an invalid part."))
+                response = await _error_page(request, errors.Invalid("The address contains an invalid part."))
             for name, value in PRIVATE.items():
                 response.headers.setdefault(name, value)
             return response
@@ -169,7 +169,7 @@ class HtmlRoute(APIRoute):
         return handler
 
 
-async def _failed(request: Request, error: errors.QuireError) -> Response:
+async def _error_page(request: Request, error: errors.QuireError) -> Response:
     return await page(request, "error.html", status=error.status, error=error, heading=error.title)
 
 

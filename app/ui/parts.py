@@ -55,16 +55,16 @@ def window_messages(answer: Mapping[str, Any], origins: Sequence[Origin], system
     }
     shown_messages = []
     if answer["system"]:
-        shown_messages.append(_shown({"role": "system", "content": system}, "system", tokens=weights["system"]))
+        shown_messages.append(_shown_parts({"role": "system", "content": system}, "system", tokens=weights["system"]))
     for index, (message, origin) in enumerate(zip(answer["messages"], origins, strict=True)):
         stable = index < answer["stable_messages"]
         if origin.part != "body":
             tokens = weights.get(origin.part, sum(p.tokens for p in origin.placed))
-            shown_messages.append(_shown(message, origin.part, tokens=tokens, is_stable=stable))
+            shown_messages.append(_shown_parts(message, origin.part, tokens=tokens, is_stable=stable))
             continue
         placed = origin.placed
         shown_messages.append(
-            _shown(
+            _shown_parts(
                 message,
                 placed[0].zone,
                 tokens=sum(p.tokens for p in placed),
@@ -79,14 +79,14 @@ def window_messages(answer: Mapping[str, Any], origins: Sequence[Origin], system
     return shown_messages
 
 
-def _shown(message: Mapping[str, Any], zone: str, longest: int = CHARACTERS_MAX, **more: Any) -> ShownParts:
+def _shown_parts(message: Mapping[str, Any], zone: str, longest: int = CHARACTERS_MAX, **more: Any) -> ShownParts:
     parts = message_parts(message, longest)
     hidden = tuple(dict.fromkeys(name for part in parts for name in part.body.hidden))
     return ShownParts(message["role"], zone, parts, _line(parts), hidden, **more)
 
 
 def stored_message(view: Mapping[str, Any]) -> ShownParts:
-    return _shown(
+    return _shown_parts(
         view, "stored", WHOLE_MAX,
         tokens=view["tokens"], seqs=(view["seq"],), pages=(view["page"],),
         archive_ids=(view["archive_id"],) if view["archive_id"] else (),

@@ -94,11 +94,11 @@ async def _memories(
         tx, Holder(user_id, scope=scope), EVERYTHING, held,
         sensitive=viewer.sensitive, after=after, limit=MEMORIES_SHOWN + 1,
     )  # fmt: skip
-    items = [await _shown(tx, viewer, *one) for one in rows[:MEMORIES_SHOWN]]
+    items = [await _memory_item(tx, viewer, *one) for one in rows[:MEMORIES_SHOWN]]
     return items, items[-1]["memory_key"] if len(rows) > MEMORIES_SHOWN else None
 
 
-async def _shown(tx: ReadTx, viewer: Viewer, row: StoredMemory, shown: str) -> dict[str, Any]:
+async def _memory_item(tx: ReadTx, viewer: Viewer, row: StoredMemory, shown: str) -> dict[str, Any]:
     """Return a memory with the page of its message, and what its key said before."""
     item = {**listing.view(row, shown), "page": row.page, "earlier": []}
     if row.key is None:

@@ -176,7 +176,7 @@ async def search_page(request: Request, runtime: Wired, viewer: Viewing) -> Resp
         problem = "Specify a user or a conversation."
     elif params["query"]:
         try:
-            answer = await _found(runtime, viewer, params)
+            answer = await _search_page(runtime, viewer, params)
         except errors.NotFound as error:
             problem = error.detail
     return await page(
@@ -185,7 +185,7 @@ async def search_page(request: Request, runtime: Wired, viewer: Viewing) -> Resp
     )  # fmt: skip
 
 
-async def _found(runtime: Runtime, viewer: Viewer, params: dict[str, str]) -> dict[str, Any]:
+async def _search_page(runtime: Runtime, viewer: Viewer, params: dict[str, str]) -> dict[str, Any]:
     wanted = SearchRequest(
         params["query"], params["user"] or None, params["conversation"] or None,
         types=(params["type"],) if params["type"] in TYPES else (), limit=RESULTS_SHOWN,

@@ -63,25 +63,25 @@ def dialect_of(request: Request) -> Dialect:
 def answer(error: Exception, dialect: Dialect = "chat") -> Response:
     """Return the answer for an error of ours or of the model's provider."""
     status, headers = _status(error)
-    said = _said(body(error), status, dialect)
+    said = _error_body(body(error), status, dialect)
     if isinstance(error, THREADS):
         said["error"]["details"] = {"error_code": error.code.replace("-", "_")}
     return Response(dumps(said), status, headers, "application/json")
 
 
 def of_status(status: int, message: str, headers: Mapping[str, str], dialect: Dialect) -> Response:
-    said = _said(_body(message, _type(status), None, None), status, dialect)
+    said = _error_body(_body(message, _type(status), None, None), status, dialect)
     return Response(dumps(said), status, dict(headers), "application/json")
 
 
 def event(error: Exception, dialect: Dialect) -> Event:
     """Return the event that ends a failed stream."""
     status, _ = _status(error)
-    said = _said(body(error), status, dialect)
+    said = _error_body(body(error), status, dialect)
     return (None if dialect == "chat" else "error"), said
 
 
-def _said(openai: dict[str, Any], status: int, dialect: Dialect) -> dict[str, Any]:
+def _error_body(openai: dict[str, Any], status: int, dialect: Dialect) -> dict[str, Any]:
     if dialect != "messages":
         return openai
     kind = ANTHROPIC_TYPES.get(status, "api_error" if status >= 500 else "invalid_request_error")
@@ -95,7 +95,7 @@ def body(error: Exception) -> dict[str, Any]:
             named = error.identifiers
             message = error.message or f"The model's provider answered {error.status}."
             return _body(message, named.get("type") or _type(status), named.get("param"), named.get("code"))
-        return _body(_refused(error.status), "server_error", None, "upstream_error")
+        return _body(_refusal_text(error.status), "server_error", None, "upstream_error")
     if isinstance(error, UnreachableError):
         said = "The model's API cannot be reached. Check QUIRE_PROXY_BASE_URL, or whether the API is running."
         return _body(said, "server_error", None, "upstream_unreachable")
@@ -149,7 +149,7 @@ def _status_of(error: RefusalError) -> tuple[int, dict[str, str]]:
     return 502, NEVER  # it does not take us: a person must mend that
 
 
-def _refused(status: int) -> str:
+def _refusal_text(status: int) -> str:
     if status >= 500 or status in AWAY:
         return f"The model's provider answered {status}."
     return f"The model's provider does not take this service's requests ({status})."

@@ -65,7 +65,7 @@ def check_ids(part: str, **ids: str | None) -> None:
 
 def path_id(request: Request) -> CallersId:
     """Return the conversation's id in the path. Raises Invalid."""
-    return _restored(request.path_params["conversation_id"], query_of(request).get("branch"))
+    return _callers_id(request.path_params["conversation_id"], query_of(request).get("branch"))
 
 
 def query_of(request: Request) -> QueryParams:
@@ -84,7 +84,7 @@ def conversation_in_path(request: Request) -> str | None:
     return None if NOT_IN_IDS.search(name) else name
 
 
-def _restored(segment: str, branch: str | None) -> CallersId:
+def _callers_id(segment: str, branch: str | None) -> CallersId:
     check_ids("query", branch=branch)
     return CallersId(check_id(segment.replace(SLASH, "/"), ["path", "conversation_id"]), branch)
 
@@ -97,7 +97,7 @@ async def _path_id(
     conversation_id: Annotated[str, Path(description=_DESCRIPTION, examples=_EXAMPLES)],
     branch: Annotated[str | None, Query(description=_BRANCH)] = None,
 ) -> CallersId:
-    return _restored(conversation_id, branch)
+    return _callers_id(conversation_id, branch)
 
 
 ConversationId = Annotated[str, Depends(_path_id)]

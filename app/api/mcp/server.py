@@ -118,7 +118,7 @@ class _Server(Server[Any]):
 
 def offered(request: Request) -> list[Tool]:
     """Return a connection's tools. Some need a conversation, and those that write need a key with that scope."""
-    user_id, conversation_id = _named(request)
+    user_id, conversation_id = _user_and_conversation(request)
     hidden = {tools.STORE_TURN} if conversation_id is None else set()
     hidden |= {tools.RECALL_PAGE} if user_id is not None and conversation_id is None else set()
     hidden |= set() if "write" in request.state.caller.scopes else set(tools.MCP_WRITING)
@@ -133,10 +133,10 @@ async def _call(runtime: Runtime, caller: Caller, request: Request, call: ToolCa
     if call.tool in tools.MCP_WRITING:
         caller.require("write")
     if call.tool is tools.STORE_TURN:
-        return _result(*await _stored(runtime, request, call))
+        return _result(*await _store_turn(runtime, request, call))
     asking = await _asker(runtime, request)
     if call.tool is tools.REMEMBER:
-        answer = await remember(asking, call.arguments, bound_to=caller.user(_named(request)[0]))
+        answer = await remember(asking, call.arguments, bound_to=caller.user(_user_and_conversation(request)[0]))
     else:
         answer = await _run(asking, call)
     return _result(answer.content, answer.is_error)
@@ -173,12 +173,12 @@ async def _asker(runtime: Runtime, request: Request) -> tool_calls.Asker:
 
 def _names(request: Request) -> tuple[str | None, str | None]:
     """Return the names of user and conversation. Raises Invalid for malformed ones."""
-    user_id, conversation_id = _named(request)
+    user_id, conversation_id = _user_and_conversation(request)
     check_ids("query", user_id=user_id, conversation_id=conversation_id)
     return user_id, conversation_id
 
 
-async def _stored(runtime: Runtime, request: Request, call: ToolCall) -> tuple[str, bool]:
+async def _store_turn(runtime: Runtime, request: Request, call: ToolCall) -> tuple[str, bool]:
     """Store a turn in the conversation, which begins with it if it is new. Return what is said, and if it failed."""
     caller: Caller = request.state.caller
     user_id, conversation_id = _names(request)
@@ -199,7 +199,7 @@ def _request(context: Context) -> Request:
     return cast(Request, context.request)
 
 
-def _named(request: Request) -> tuple[str | None, str | None]:
+def _user_and_conversation(request: Request) -> tuple[str | None, str | None]:
     """Return user and conversation, each from its header (percent-encoded) or the URL."""
     user_id, conversation_id = (
         unquote(request.headers[header]) if header in request.headers else request.query_params.get(parameter)

@@ -87,7 +87,7 @@ async def _passed_through(request: Request, caller: Caller, wishes: Wishes, form
         spoken = f"the model's API speaks {NAMES[upstream.asked.dialect]} (QUIRE_PROXY_UPSTREAM_DIALECT)"
         raise errors.Invalid.at(["header", MODE], f"must not be pass-through here: {spoken}")
     path = str(request.scope["path"]).removeprefix("/v1")
-    headers = {**_passed(request, clients_key=runtime.proxying.passes_keys), VIA: passed_headers(request)[VIA]}
+    headers = {**_headers_to_pass(request, clients_key=runtime.proxying.passes_keys), VIA: passed_headers(request)[VIA]}
     stores = stores and (asked is None or keeps(wishes, asked.question))
     passing = Passing(path, form.dialect, body, headers, asked if stores else None, packed)
     answer = await pass_on(runtime, upstream, passing)
@@ -110,7 +110,7 @@ def _understood(request: Request, caller: Caller, wishes: Wishes, body: bytes, f
     return asked
 
 
-def _passed(request: Request, *, clients_key: bool) -> dict[str, str]:
+def _headers_to_pass(request: Request, *, clients_key: bool) -> dict[str, str]:
     """Return the client's headers for the model's API: neither what is Quire's nor, ever, a key of Quire's."""
     own = ("x-quire-", "x-forwarded-")
     found = {n: v for n, v in request.headers.items() if n not in NOT_PASSED and not n.startswith(own)}
@@ -137,11 +137,11 @@ class NamedInPath:
             if (path := _DOUBLED.sub(b"/", raw).rstrip(b"/")) != raw and path.startswith((b"/v1/", b"/p/")):
                 scope = {**scope, "path": unquote(path.decode()), "raw_path": path}
             if path.startswith(b"/p/"):
-                scope = _renamed(scope, path)
+                scope = _scope_with_path(scope, path)
         await self._app(scope, receive, send)
 
 
-def _renamed(scope: Scope, raw: bytes) -> Scope:
+def _scope_with_path(scope: Scope, raw: bytes) -> Scope:
     _, _, name, *rest = raw.split(b"/", 3)
     if not name or not rest or not rest[0].startswith(b"v1/"):
         return scope

@@ -116,13 +116,13 @@ class AnswerSoFar(NamedTuple):
 
     def feed(self, chunk: Mapping[str, Any]) -> Step:
         """Take a chunk of the model's. Return the part of it that goes to the client."""
-        after = _noted(self, chunk)
+        after = _with_head(self, chunk)
         choices = chunk.get("choices")
         if not isinstance(choices, list) or not choices or not isinstance(choices[0], Mapping):
             return after, []
         choice = choices[0]
         delta = choice.get("delta")
-        after, passed = _fed(_ended(after, choice), dict(delta) if isinstance(delta, Mapping) else {})
+        after, passed = _with_delta(_with_reason(after, choice), dict(delta) if isinstance(delta, Mapping) else {})
         if not passed and choice.get("logprobs") is None:
             return after, []
         told = {name: value for name, value in choice.items() if name not in REASONS}
@@ -159,7 +159,7 @@ class AnswerSoFar(NamedTuple):
         return _chunk(self, {"index": 0, "delta": _with_role(self, {}), "finish_reason": finish_reason, **own})
 
 
-def _noted(answer: AnswerSoFar, chunk: Mapping[str, Any]) -> AnswerSoFar:
+def _with_head(answer: AnswerSoFar, chunk: Mapping[str, Any]) -> AnswerSoFar:
     after = answer
     if answer.head is None:
         head = {name: value for name, value in chunk.items() if name not in ("choices", "usage")}
@@ -176,7 +176,7 @@ def _usage_of_choice(chunk: Mapping[str, Any]) -> Any:
     return first.get("usage") if isinstance(first, Mapping) else None
 
 
-def _ended(answer: AnswerSoFar, choice: Mapping[str, Any]) -> AnswerSoFar:
+def _with_reason(answer: AnswerSoFar, choice: Mapping[str, Any]) -> AnswerSoFar:
     reason = choice.get("finish_reason") or answer.round.finish_reason
     reasons = {name: choice[name] for name in REASONS if choice.get(name) is not None}
     if reason == answer.round.finish_reason and not reasons:
@@ -186,7 +186,7 @@ def _ended(answer: AnswerSoFar, choice: Mapping[str, Any]) -> AnswerSoFar:
     )
 
 
-def _fed(answer: AnswerSoFar, delta: Json) -> tuple[AnswerSoFar, Json]:
+def _with_delta(answer: AnswerSoFar, delta: Json) -> tuple[AnswerSoFar, Json]:
     taken, calls = answer.round.with_calls(delta.pop("tool_calls", None))
     carrying, splitter, content = taken.carrying.plus(delta), taken.splitter, text_of(delta.get("content"))
     if content is not None:

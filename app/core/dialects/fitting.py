@@ -49,7 +49,7 @@ def fit(
             fitted["messages"] = chat_messages(row, str(body["model"]), fitted["messages"], learned, now)
         case "messages":
             fitted["messages"] = _blocks(row, fitted["messages"], learned)
-            fitted = _netted(row, fitted)
+            fitted = _with_block_binding(row, fitted)
         case "responses" if learned.bare:
             fitted["input"] = [item for item in fitted["input"] if item.get("type") != "reasoning"]
     return {name: without(value, learned.inner) for name, value in fitted.items()} if learned.inner else fitted
@@ -86,7 +86,7 @@ def fitted_window(found: Context, models: ModelTable, model: str, form: Format, 
 
 
 def _parameters(row: ModelRow, body: Json, learned: Learned) -> Json:
-    body = _limited(row, body, learned)
+    body = _with_limit(row, body, learned)
     thinks = not (row.off and all(body.get(name) == value for name, value in row.off.items()))
     temperature = body.get("temperature")
     if (row.temperature in ("one", "default") and temperature not in (None, 1)) or (
@@ -114,7 +114,7 @@ def _parameters(row: ModelRow, body: Json, learned: Learned) -> Json:
     }
 
 
-def _limited(row: ModelRow, body: Json, learned: Learned) -> Json:
+def _with_limit(row: ModelRow, body: Json, learned: Learned) -> Json:
     refused = learned.dropped & set(LIMITS)
     wanted = next((name for name in LIMITS if refused and name not in refused), row.limit)
     if not wanted or "messages" not in body or "max_output_tokens" in body:
@@ -143,9 +143,9 @@ def chat_messages(
         messages = list(told_messages(messages, kept))
     found = [
         _answer(row, model, message, learned, now, is_due=due) if message["role"] == "assistant" else dict(message)
-        for message, due in zip(messages, _due(row, messages), strict=True)
+        for message, due in zip(messages, _needs_reasoning(row, messages), strict=True)
     ]
-    found = [_plain(row, message) for message in _placed(row, found)]
+    found = [_plain(row, message) for message in _with_roles(row, found)]
     found = [
         m for m in found if m["role"] != "assistant" or m.get("content") or m.get("tool_calls") or m.get("refusal")
     ]
@@ -175,7 +175,7 @@ def _says(*values: Any) -> bool:
     )
 
 
-def _due(row: ModelRow, messages: Sequence[Mapping[str, Any]]) -> list[bool]:
+def _needs_reasoning(row: ModelRow, messages: Sequence[Mapping[str, Any]]) -> list[bool]:
     calls = [bool(message.get("tool_calls")) for message in messages]
     if row.returned != "turns":
         return [has_calls and row.returned in ("first", "calls") for has_calls in calls]
@@ -246,21 +246,21 @@ def _plain(row: ModelRow, message: Json) -> Json:
     content, role = message.get("content"), message["role"]
     if content is None and message.get("tool_calls") and not row.null:
         return {**message, "content": ""}
-    if isinstance(content, list) and (parts := [_taken(row, part) for part in content]) != content:
+    if isinstance(content, list) and (parts := [_accepted_part(row, part) for part in content]) != content:
         message, content = {**message, "content": parts}, parts
     if isinstance(content, list) and role not in row.lists and all(part.get("type") == "text" for part in content):
         return {**message, "content": "\n".join(part["text"] for part in content)}
     return message
 
 
-def _taken(row: ModelRow, part: Json) -> Json:
+def _accepted_part(row: ModelRow, part: Json) -> Json:
     """Return a part that the API takes: another one as text. No member of Chat Completions has a file's address."""
     if not (row.parts and part.get("type") not in row.parts) and "file_url" not in part.get("file", ()):
         return part
     return {"type": "text", "text": part.get("refusal") or quoted(part)}
 
 
-def _placed(row: ModelRow, messages: Sequence[Json]) -> Iterator[Json]:
+def _with_roles(row: ModelRow, messages: Sequence[Json]) -> Iterator[Json]:
     """Yield the messages with roles that the API knows. A late system message becomes the user's."""
     for at, message in enumerate(messages):
         if message["role"] in ("system", "developer") and row.system == "one" and at:
@@ -358,7 +358,7 @@ def _loop(messages: Sequence[Mapping[str, Any]]) -> int:
     return 0
 
 
-def _netted(row: ModelRow, body: Json) -> Json:
+def _with_block_binding(row: ModelRow, body: Json) -> Json:
     """Let an API that binds reasoning to what precedes it drop what is out of place, where it would refuse it."""
     thinking = body.get("thinking")
     kind = thinking.get("type") if isinstance(thinking, Mapping) else "adaptive"

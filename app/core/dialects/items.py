@@ -83,7 +83,7 @@ class _Reading:
             self._calls.append(call_of(item))
         elif kind.endswith("_output") and isinstance(call_id := item.get("call_id") or item.get("id"), str):
             self._end()
-            content = [{"type": "text", "text": quoted(_told(item))}, {**opaque_part(item), "call": call_id}]
+            content = [{"type": "text", "text": quoted(_arguments_of(item))}, {**opaque_part(item), "call": call_id}]
             self._found.append({"role": "tool", "tool_call_id": call_id, "content": content})
         else:
             self._waiting.append(opaque_part(item))
@@ -128,11 +128,11 @@ def opaque_part(item: Mapping[str, Any]) -> Json:
 
 def call_of(item: Mapping[str, Any]) -> Json:
     """Return a call as other dialects know it."""
-    function = {"name": str(item["type"]).removesuffix("_call"), "arguments": dumps(_told(item))}
+    function = {"name": str(item["type"]).removesuffix("_call"), "arguments": dumps(_arguments_of(item))}
     return {"id": item["call_id"], "type": "function", "function": function}
 
 
-def _told(item: Mapping[str, Any]) -> Json:
+def _arguments_of(item: Mapping[str, Any]) -> Json:
     return {name: value for name, value in item.items() if name not in ("type", "id", "call_id", "status")}
 
 

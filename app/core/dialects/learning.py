@@ -101,7 +101,7 @@ def _kinds(message: Mapping[str, Any]) -> set[Any]:
 def _likely(
     learned: Learned, body: Mapping[str, Any], told: str, *, is_missing: bool, is_unknown: bool
 ) -> Learned | None:
-    words, sure = _named(told)
+    words, sure = _names_in(told)
     if learned.bare and is_missing and re.search(REASONING, told):
         return replace(learned, bare=False)
     absent = _absent(learned, body, words) if is_missing else set()
@@ -126,12 +126,12 @@ def _guess(learned: Learned, told: str) -> Learned | None:
 
 def blames_form(body: Mapping[str, Any], told: str) -> bool:
     """Return whether a refusal is about a member of the request, not about what is asked."""
-    words, sure = _named(told)
+    words, sure = _names_in(told)
     named = any(name in words for name in body if name not in ESSENTIAL) or "tools" in words
     return named or bool(re.search(FIELD, told)) or bool(_inner_names(body) & sure)
 
 
-def _named(told: str) -> tuple[set[str], set[str]]:
+def _names_in(told: str) -> tuple[set[str], set[str]]:
     """Return the names in a refusal, of a path the last one, and those of them that stand in a path or in quotes."""
     told = _LIST.sub(lambda found: ".".join(re.findall(r"\w+", found[0])), told)
     paths = [re.findall(r"[A-Za-z_]\w*", path) for path in _PATH.findall(told)]

@@ -74,10 +74,10 @@ def meet(
     arrived.
     """
     rest = said[same:]
-    listed, stored = _blurred(rest), _blurred(tail)
+    listed, stored = _without_answers(rest), _without_answers(tail)
     both = _common(listed, stored) if is_whole else 0
     if both == len(listed):
-        return _ended(said, tail, both, overtaken_by, retried=retried)
+        return _meet_end(said, tail, both, overtaken_by, retried=retried)
     if both == len(stored):
         return Met(same + both)
     begins_alike = same + both > 0  # otherwise a message that is sent alone could be repeated on purpose
@@ -86,14 +86,14 @@ def meet(
     found = match(listed[both:], stored[both:], stored=len(stored) - both, joins_forks=True)
     assert found is not None
     if found.ahead:
-        return _ended(said, tail, len(tail) - found.ahead, overtaken_by, retried=retried)
+        return _meet_end(said, tail, len(tail) - found.ahead, overtaken_by, retried=retried)
     first = same + both
     return Met(first + found.matched, len(tail), passed_over=tuple(first + i for i in found.passed_over))
 
 
 def leaves_out(said: Sequence[RoleAndDigest], tail: Sequence[RoleAndDigest]) -> bool:
     """Return whether a list leaves out an answer of the stored messages that it is to continue."""
-    both = _common(_blurred(said), _blurred(tail))
+    both = _common(_without_answers(said), _without_answers(tail))
     return any(role == "assistant" for role, _ in tail[both:])
 
 
@@ -103,7 +103,7 @@ def edited(said: Sequence[RoleAndDigest], same: int, tail: Sequence[RoleAndDiges
     begin as the stored ones do.
     """
     rest = said[same:]
-    listed, stored = _blurred(rest), _blurred(tail)
+    listed, stored = _without_answers(rest), _without_answers(tail)
     both = _common(listed, stored) if is_whole else 0
     if not is_whole or both in (len(listed), len(stored)):
         return 0
@@ -127,7 +127,7 @@ def stored_ids(answer: Sequence[Draft], stored: Sequence[OpenCall]) -> dict[str,
     return {call.id: own.id for call, own in zip(calls, stored, strict=True)} if is_alike else {}
 
 
-def _ended(
+def _meet_end(
     said: Sequence[RoleAndDigest], tail: Sequence[RoleAndDigest], end: int, overtaken_by: int, *, retried: bool
 ) -> Met:
     """Return how a list meets the tail that ends within it: only answers follow there, or it is repeated."""
@@ -154,7 +154,7 @@ def _turn(said: Sequence[RoleAndDigest]) -> int:
 
 
 def _asked_last(turn: Sequence[RoleAndDigest], tail: Sequence[RoleAndDigest]) -> int | None:
-    listed, stored = _blurred(turn), _blurred(tail)
+    listed, stored = _without_answers(turn), _without_answers(tail)
     end = len(tail)
     while end >= len(turn):
         if listed == stored[end - len(turn) : end]:
@@ -165,7 +165,7 @@ def _asked_last(turn: Sequence[RoleAndDigest], tail: Sequence[RoleAndDigest]) ->
     return None
 
 
-def _blurred(said: Sequence[RoleAndDigest]) -> list[bytes]:
+def _without_answers(said: Sequence[RoleAndDigest]) -> list[bytes]:
     return [ANYTHING if role == "assistant" else digest for role, digest in said]
 
 

@@ -17,14 +17,14 @@ def told_messages(messages: Iterable[Mapping[str, Any]], kept: Collection[int]) 
     for at, message in enumerate(messages):
         calls: Sequence[Json] = message.get("tool_calls") or ()
         if message["role"] == "tool" and message["tool_call_id"] in names:
-            said = _returned(names[message["tool_call_id"]])
-            yield {"role": "user", "content": _joined(said, message.get("content"))}
+            said = _result_head(names[message["tool_call_id"]])
+            yield {"role": "user", "content": _join(said, message.get("content"))}
         elif calls and at not in kept:
             named = [(call, call.get("function") or call.get("custom") or {}) for call in calls]
             names |= {call["id"]: str(function.get("name")) for call, function in named}
-            said = "\n".join(_called(f.get("name"), f.get("arguments", f.get("input"))) for _, f in named)
+            said = "\n".join(_call_text(f.get("name"), f.get("arguments", f.get("input"))) for _, f in named)
             rest = {name: value for name, value in message.items() if name != "tool_calls"}
-            yield {**rest, "content": _joined(message.get("content"), said)}
+            yield {**rest, "content": _join(message.get("content"), said)}
         else:
             for call in calls:
                 names.pop(call["id"], None)
@@ -40,9 +40,9 @@ def told_blocks(content: Iterable[Json], names: dict[str, str], *, is_kept: bool
         match block["type"]:
             case "tool_use" if not is_kept:
                 names[block["id"]] = block["name"]
-                yield _text(_called(block["name"], dumps(block["input"])))
+                yield _text(_call_text(block["name"], dumps(block["input"])))
             case "tool_result" if block["tool_use_id"] in names:
-                yield _text(_returned(names[block["tool_use_id"]]))
+                yield _text(_result_head(names[block["tool_use_id"]]))
                 inner = block.get("content")
                 yield from [_text(inner)] if isinstance(inner, str) and inner.strip() else inner or ()
             case kind:
@@ -51,11 +51,11 @@ def told_blocks(content: Iterable[Json], names: dict[str, str], *, is_kept: bool
                 yield block
 
 
-def _called(name: Any, arguments: Any) -> str:
+def _call_text(name: Any, arguments: Any) -> str:
     return f"[calls {name}({arguments})]"
 
 
-def _returned(name: str) -> str:
+def _result_head(name: str) -> str:
     return f"[{name} returned]"
 
 
@@ -63,7 +63,7 @@ def _text(text: str) -> Json:
     return {"type": "text", "text": text}
 
 
-def _joined(one: Content, other: Content) -> Content:
+def _join(one: Content, other: Content) -> Content:
     if isinstance(one, list) or isinstance(other, list):
         return [part for said in (one, other) for part in ([_text(said)] if isinstance(said, str) else said or ())]
     return "\n".join(said for said in (one, other) if said)

@@ -30,10 +30,10 @@ def request(question: Question, shown: ShownToClient) -> Json:
 
 def chat_messages(messages: Sequence[Json], custom: Collection[str] = ()) -> list[Json]:
     """Return the messages with every part in Chat Completions' form. ``custom``: names of custom tools."""
-    return [_called(message, custom) for message in as_chat(messages)]
+    return [_with_functions(message, custom) for message in as_chat(messages)]
 
 
-def _called(message: Json, custom: Collection[str]) -> Json:
+def _with_functions(message: Json, custom: Collection[str]) -> Json:
     if calls := message.get("tool_calls"):
         return {**message, "tool_calls": [custom_call(call, custom) for call in calls]}
     return message

@@ -65,7 +65,7 @@ def is_token(credentials: str | None) -> bool:
 
 def caller_of(claims: Mapping[str, Any], rules: IdentityProvider, default_tenant: UUID, now: float) -> Caller | str:
     """Return the caller that verified claims describe, or why they are refused. ``now`` is in seconds of the epoch."""
-    if (reason := _misplaced(claims, rules) or _mistimed(claims, rules.leeway_seconds, now)) is not None:
+    if (reason := _audience_problem(claims, rules) or _time_problem(claims, rules.leeway_seconds, now)) is not None:
         return reason
     tenant, user = _tenant(claims, rules, default_tenant), claims.get(rules.user_claim)
     if tenant is None:
@@ -80,7 +80,7 @@ def caller_of(claims: Mapping[str, Any], rules: IdentityProvider, default_tenant
     return Caller(tenant, user, scopes, _subject(claims, tenant, user))
 
 
-def _misplaced(claims: Mapping[str, Any], rules: IdentityProvider) -> str | None:
+def _audience_problem(claims: Mapping[str, Any], rules: IdentityProvider) -> str | None:
     if rules.issuer is None or claims.get("iss") != rules.issuer:
         return "The token is from another issuer."
     audience = claims.get("aud")
@@ -89,7 +89,7 @@ def _misplaced(claims: Mapping[str, Any], rules: IdentityProvider) -> str | None
     return None
 
 
-def _mistimed(claims: Mapping[str, Any], leeway: float, now: float) -> str | None:
+def _time_problem(claims: Mapping[str, Any], leeway: float, now: float) -> str | None:
     times = {name: _time(claims[name]) for name in ("exp", "nbf", "iat") if name in claims}
     if "exp" not in times:
         return "The token has no time of expiry (exp)."

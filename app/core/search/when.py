@@ -24,10 +24,10 @@ _HAN = re.compile("[一-鿿]")
 def days_named(text: str, today: date) -> tuple[Span, ...]:
     """Return the days that a text names, in the order of the text; SPANS_MAX at most."""
     text = text[-CHARACTERS_MAX:].casefold().replace("\u2019", "'")
-    found = _settled([_moved_english(text, one) for one in _matches(text, when_english.RULES, today)])
+    found = _spans_of([_moved_english(text, one) for one in _matches(text, when_english.RULES, today)])
     if _HAN.search(text):
         text = when_chinese.plain(text)
-        found += _settled([_moved_chinese(text, one) for one in _matches(text, when_chinese.RULES, today)])
+        found += _spans_of([_moved_chinese(text, one) for one in _matches(text, when_chinese.RULES, today)])
     return tuple(dict.fromkeys(found))[:SPANS_MAX]
 
 
@@ -63,7 +63,7 @@ def _moved_chinese(text: str, one: _Expression) -> _Expression:
     return _Expression(one.start, one.end + words.end(), when_chinese.shifted(one.span, words), is_moved=True)
 
 
-def _settled(found: Sequence[_Expression]) -> list[Span]:
+def _spans_of(found: Sequence[_Expression]) -> list[Span]:
     """Return what the expressions name, without those that are part of another's words."""
     moved = [one for one in found if one.is_moved]
     return [

@@ -51,7 +51,7 @@ async def fork(tx: Tx, known: Conversation, request: ForkRequest) -> Conversatio
     there = await conversations.find(tx, str(request.id))
     if there is not None and _is_same(there, known, after, request):
         return there
-    raise errors.Conflict("The conversation id is taken.", errors=[_said("id", "is taken")])
+    raise errors.Conflict("The conversation id is taken.", errors=[_body_error("id", "is taken")])
 
 
 async def at(tx: Tx, known: Conversation, after: int, new: NewBranch) -> Conversation | None:
@@ -70,7 +70,7 @@ async def at(tx: Tx, known: Conversation, after: int, new: NewBranch) -> Convers
     return await conversations.get(tx, new.id)
 
 
-def _said(name: str, message: str) -> FieldError:
+def _body_error(name: str, message: str) -> FieldError:
     return {"loc": ["body", name], "msg": message}
 
 
@@ -100,7 +100,7 @@ async def seq_at(tx: ReadTx, known: Conversation, place: int | str | None) -> in
         seq = await branches.seq_of(tx, known.line, _uuid(place), place)
     if seq is None:
         exist = f"; messages 1–{last} exist" if last else "; it has no messages"
-        raise errors.Invalid(errors=[_said("at", f"is no message of the conversation{exist}")])
+        raise errors.Invalid(errors=[_body_error("at", f"is no message of the conversation{exist}")])
     return seq
 
 

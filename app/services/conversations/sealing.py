@@ -34,7 +34,7 @@ def messages_of(window: Window, prompt: Iterable[Item], former: SealedMessages |
             salt = one.salt.salt
             known, part = others.get(one.seq, (None, None))
             if known != one:  # the last cut showed it otherwise
-                form, text = _shown(one, is_squeezed=is_squeezed)
+                form, text = _form_and_text(one, is_squeezed=is_squeezed)
                 part = one.seq, part_of(form, one.salt.author, salt, sha256(text.encode()).digest())
         parts.append(part)
         salts.append(salt)
@@ -53,7 +53,7 @@ def parts_of(messages: SealedMessages, texts: Sequence[Sealed], read: str, at: i
     return parts
 
 
-def _shown(one: Item | Placed, *, is_squeezed: bool) -> tuple[str, str]:
+def _form_and_text(one: Item | Placed, *, is_squeezed: bool) -> tuple[str, str]:
     """Return the form and the text of a message in a window."""
     if isinstance(one, Item):
         return "system", one.text
@@ -65,6 +65,6 @@ def opened(window: Window, prompt: Iterable[Item], seq: int) -> tuple[str, dict[
     shown: tuple[Item | Placed, ...] = (*prompt, *window.body)
     for one in shown:
         if one.seq == seq and one.salt is not None:
-            form, text = _shown(one, is_squeezed=window.squeezed is not None)
+            form, text = _form_and_text(one, is_squeezed=window.squeezed is not None)
             return text, opening_of(form, one.salt.author, one.salt.salt, sha256(text.encode()).digest())
     return None

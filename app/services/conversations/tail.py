@@ -66,8 +66,8 @@ class Gathered:
     warnings: tuple[WindowWarning, ...]
     named: list[TailItem]
     """Of the items, the speaker, archives and pages that were named."""
-    search: _Asked
-    found: _Found
+    search: _TailSearch
+    found: _TailResults
 
     @property
     def sources(self) -> set[UUID]:
@@ -93,7 +93,7 @@ async def gather(call: WindowCall, shown: KeptWindow, room: int, count: Count) -
         if item.tokens <= free:
             free -= item.tokens
             in_full.add(number)
-    search = _Asked(conversation, request, query, frozenset(in_full), _is_alone(request, shown))
+    search = _TailSearch(conversation, request, query, frozenset(in_full), _is_alone(request, shown))
     async with runtime.database.snapshot(call.tenant) as tx:
         found = await _find(tx, search, free, shown.window)
     archives, of_archives = await _archives(runtime, found.loaded, language, count)
@@ -124,16 +124,16 @@ async def unasked(
     ``room``: tokens for all of it.
     """
     request = replace(call.request, load=(), sensitive=False)
-    search = _Asked(shown.conversation, request, query, frozenset(), _is_alone(request, shown))
+    search = _TailSearch(shown.conversation, request, query, frozenset(), _is_alone(request, shown))
     in_view = _in_view(search, shown.window)
     found = await _evidence(tx, search, min(UNASKED_LOOKED_AT, room // PASSAGE_TOKENS_MIN), in_view)
     hits, free = found.beside(lambda hit: in_view(hit.hit), room)
-    items = await _fitted(search.conversation, hits, free, call.runtime.tokens.count)
+    items = await _fit_passages(search.conversation, hits, free, call.runtime.tokens.count)
     return items, list({hit.hit.id for hit in found.hits})
 
 
 async def _packed(
-    search: _Asked, found: _Found, named: Sequence[TailItem], window: Window, room: int, count: Count
+    search: _TailSearch, found: _TailResults, named: Sequence[TailItem], window: Window, room: int, count: Count
 ) -> list[TailItem]:
     """Return the tail's items, what was named and the passages that fit beside it and a window does not show."""
     free = room - weight(named, room)
@@ -144,10 +144,10 @@ async def _packed(
     lacks = _lacks(search, found, is_shown=bool(hits), count=count)
     if (left := free - sum(item.tokens for item in lacks)) < 0:
         lacks, left = [], free
-    return [*named, *lacks, *await _fitted(search.conversation, hits, min(theirs, left), count)]
+    return [*named, *lacks, *await _fit_passages(search.conversation, hits, min(theirs, left), count)]
 
 
-def _lacks(search: _Asked, found: _Found, *, is_shown: bool, count: Count) -> list[TailItem]:
+def _lacks(search: _TailSearch, found: _TailResults, *, is_shown: bool, count: Count) -> list[TailItem]:
     """Return a line about what the search lacked, unless nothing was found for a query that hardly asks."""
     language: Language = search.conversation.language or "en"
     lacks = wording.lacking(map(asdict, [*_degraded(search.query), *found.lags]), language)
@@ -160,7 +160,7 @@ def _lacks(search: _Asked, found: _Found, *, is_shown: bool, count: Count) -> li
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _TailSearch:
     """The search, its scope, and what is already in view."""
 
     conversation: Conversation
@@ -173,7 +173,7 @@ class _Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
+class _TailResults:
     """Hold what a call requested besides pages."""
 
     loaded: list[tuple[UUID, Loaded | None]]
@@ -186,7 +186,7 @@ def _is_alone(request: ContextRequest, shown: KeptWindow) -> bool:
     return (request.recall_scope or shown.target.policy.recall_scope) == "conversation"
 
 
-def _in_view(search: _Asked, window: Window) -> Callable[[Hit], bool]:
+def _in_view(search: _TailSearch, window: Window) -> Callable[[Hit], bool]:
     """Return what tells whether a window, or what its call names, shows a passage."""
     seqs = {placed.seq for placed in window.body if placed.zone == "verbatim" or placed.role != "tool"}
     fresh = {placed.archive_ids[0] for placed in window.body if placed.passing and len(placed.archive_ids) == 1}
@@ -202,7 +202,7 @@ def _in_view(search: _Asked, window: Window) -> Callable[[Hit], bool]:
     return is_in_view
 
 
-async def _find(tx: ReadTx, search: _Asked, free: int, window: Window) -> _Found:
+async def _find(tx: ReadTx, search: _TailSearch, free: int, window: Window) -> _TailResults:
     """Load each named archive within its share of the free tokens, and search for the query."""
     loaded: list[tuple[UUID, Loaded | None]] = []
     names = search.request.load
@@ -214,14 +214,14 @@ async def _find(tx: ReadTx, search: _Asked, free: int, window: Window) -> _Found
     most = min(PASSAGES_MAX, max(0, room) // PASSAGE_TOKENS_MIN)
     most += len(window.body) if most else 0
     if search.query is None:
-        return _Found(loaded, Evidence())
+        return _TailResults(loaded, Evidence())
     found = await _evidence(tx, search, most)
     lags = await searching.vectors_lag(tx, search.conversation.searched, search.query, LAG_MAX)
-    return _Found(loaded, found, [WindowWarning(**warning) for warning in lags])
+    return _TailResults(loaded, found, [WindowWarning(**warning) for warning in lags])
 
 
 async def _evidence(
-    tx: ReadTx, search: _Asked, most: int, is_in_view: Callable[[Hit], bool] | None = None
+    tx: ReadTx, search: _TailSearch, most: int, is_in_view: Callable[[Hit], bool] | None = None
 ) -> Evidence[SearchHit]:
     """Return what may come of what is found. ``is_in_view``: it comes unasked, for what the user has just said."""
     request, query, is_said = search.request, search.query, is_in_view is not None
@@ -299,18 +299,18 @@ async def _archives(
         if read is None:
             warnings.append(WindowWarning("archive_not_found", f"there is no archive {uuid}"))
             continue
-        item, is_cut, part = await _loaded(runtime, uuid, read, language, count)
+        item, is_cut, part = await _archive_item(runtime, uuid, read, language, count)
         room = read.wanted.max_tokens
         if room and item.tokens > room + LOAD_FRAME:  # the model makes more tokens of it
             fewer = replace(read, wanted=replace(read.wanted, max_tokens=room * room // item.tokens))
-            item, is_cut, part = await _loaded(runtime, uuid, fewer, language, count)
+            item, is_cut, part = await _archive_item(runtime, uuid, fewer, language, count)
         items.append(item)
         if is_cut:
             warnings.append(WindowWarning("tail_cut", f"archive {uuid} is shown in part: {part}"))
     return items, warnings
 
 
-async def _loaded(
+async def _archive_item(
     runtime: Runtime, uuid: UUID, read: Loaded, language: Language, count: Count
 ) -> tuple[TailItem, bool, str]:
     archive = await archiving.shown(runtime, read)
@@ -319,7 +319,9 @@ async def _loaded(
     return TailItem(text, await run_in_thread_if_large(len(text), count, text), uuid), archive["is_cut"], part
 
 
-async def _fitted(conversation: Conversation, relevant: Sequence[SearchHit], free: int, count: Count) -> list[TailItem]:
+async def _fit_passages(
+    conversation: Conversation, relevant: Sequence[SearchHit], free: int, count: Count
+) -> list[TailItem]:
     found = [
         FoundPassage(
             hit.day, hit.role, hit.name, hit.text, hit.told, hit.elsewhere(conversation.line), hit.hit.archive_id

@@ -28,7 +28,7 @@ async def insert(runtime: Runtime, tx: Tx, known: Conversation, line: DerivedLin
         case PageLine():
             return await _page(runtime, tx, known, line)
         case ChapterLine():
-            return await _chapter(tx, known, line)
+            return await _name_chapter(tx, known, line)
         case ImportedSummary():
             return await _summary(runtime, tx, known, line)
         case RecallLine():
@@ -36,7 +36,7 @@ async def insert(runtime: Runtime, tx: Tx, known: Conversation, line: DerivedLin
             at = (line.created_at, line.at_page)
             return not has and await messages.count_recall(tx, known.id, line.page, line.page, *at)
         case CutLine():
-            return await _cut(tx, known, line)
+            return await _store_cut(tx, known, line)
 
 
 async def _page(runtime: Runtime, tx: Tx, known: Conversation, line: PageLine) -> bool:
@@ -58,7 +58,7 @@ async def _page(runtime: Runtime, tx: Tx, known: Conversation, line: PageLine) -
     return True
 
 
-async def _chapter(tx: Tx, known: Conversation, line: ChapterLine) -> bool:
+async def _name_chapter(tx: Tx, known: Conversation, line: ChapterLine) -> bool:
     """Give a chapter its imported name. Return False if it has a name already or its pages make other chapters here."""
     own = known.line.own
     chapter = await chapters.unnamed(tx, own, line.first_page)
@@ -81,7 +81,7 @@ async def _summary(runtime: Runtime, tx: Tx, known: Conversation, line: Imported
     return await summaries.insert(tx, known.id, new, line.created_at or await page_index.now(tx))
 
 
-async def _cut(tx: Tx, known: Conversation, line: CutLine) -> bool:
+async def _store_cut(tx: Tx, known: Conversation, line: CutLine) -> bool:
     """Store a cut. Return False if the conversation has had it. Raises Invalid if it does not fit the messages."""
     found = replace(line.cut, generation=known.totals.generation)
     if not cut.is_of(found, known.totals) or await windows.parts_a_group(tx, known, found):

@@ -367,7 +367,7 @@ async def erase_archive(tx: ErasingTx, uuid: UUID, scope: Scope | None = None) -
     redaction = Redaction(erased=names(message.id for message in loaded), archives=replacements)
     await redact(tx, scope.owner, redaction, repeated.answers, done)
     await limits.recount(tx, scope.user_id)
-    await _gone(tx, "archive", uuid, done)
+    await _certify_gone(tx, "archive", uuid, done)
     return scope.owner, done
 
 
@@ -463,11 +463,11 @@ async def erase_memory(
     await redact(tx, owner, redaction, repeated.answers, done)
     if known is not None:
         await limits.recount(tx, known.user_id or known.scope.user_id)
-    await _gone(tx, "memory", key, done)
+    await _certify_gone(tx, "memory", key, done)
     return owner, done
 
 
-async def _gone(tx: ErasingTx, of: str, name: UUID, done: Erasure) -> None:
+async def _certify_gone(tx: ErasingTx, of: str, name: UUID, done: Erasure) -> None:
     await outbox.tell(tx, erased_event(of, str(name)))
     if tx.runtime.signer is not None:
         done.certificates.append(receipts.gone(tx.runtime.signer, of, name))

@@ -159,7 +159,7 @@ async def _conversation(of: Export, conversation_id: str, bound_to: str | None, 
         if not rows:
             return
         for row, digest in rows:
-            texts, cards = await _archived(of, row.archive_ids)
+            texts, cards = await _archived_texts(of, row.archive_ids)
             size = len(row.body) + sum(map(len, texts.values()))
             yield await run_in_thread_if_large(size, _message_line, conversation, row, digest, texts, cards)
             after = row.seq
@@ -203,7 +203,7 @@ def _conversation_line(conversation: Conversation) -> dict[str, Any]:
     }
 
 
-async def _archived(of: Export, archive_ids: Sequence[UUID]) -> tuple[dict[UUID, str], Sequence[StoredArchive]]:
+async def _archived_texts(of: Export, archive_ids: Sequence[UUID]) -> tuple[dict[UUID, str], Sequence[StoredArchive]]:
     if not archive_ids:
         return {}, ()
     async with of.snapshot() as tx:

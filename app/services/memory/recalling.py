@@ -33,18 +33,18 @@ async def page(
     if not rows:
         return None
     size = sum(len(row.body) for row in rows)
-    messages = await run_in_thread_if_large(size, _said, rows)
+    messages = await run_in_thread_if_large(size, _quotable, rows)
     if max_tokens is not None:
-        messages = await _fitted(runtime, messages, max_tokens, wording.CUT_PAGE.say(language))
+        messages = await _fit(runtime, messages, max_tokens, wording.CUT_PAGE.say(language))
     since = local(rows[0].said_at or rows[0].created_at, rows[0].said_offset)
     return await run_in_thread_if_large(size, page_text, number, messages, since, language)
 
 
-def _said(rows: Sequence[HistoryMessage]) -> list[Said]:
+def _quotable(rows: Sequence[HistoryMessage]) -> list[Said]:
     return [Said(row.seq, row.role, text, speaker(row)) for row in rows if (text := said_text(row))]
 
 
-async def _fitted(runtime: Runtime, messages: Sequence[Said], max_tokens: int, mark: str) -> list[Said]:
+async def _fit(runtime: Runtime, messages: Sequence[Said], max_tokens: int, mark: str) -> list[Said]:
     """Return the messages of a page within some tokens: short ones whole, long ones cut to an equal length."""
     tokens = await runtime.tokens.count_many([one.text for one in messages])
     rooms = fair(tokens, max_tokens)

@@ -130,7 +130,7 @@ def _key(before: StoredMemory, content: str) -> str | None:
     return key if wish is not None and wish.key == key else None
 
 
-def _answered(before: StoredMemory, status: Status | None) -> str:
+def _metadata_with_answer(before: StoredMemory, status: Status | None) -> str:
     """Return a memory's metadata, with a person's answer to the head that found it."""
     known = before.metadata
     if status in (None, before.status) or before.source != "rule" or "head" not in (why := json.loads(known)):
@@ -149,7 +149,7 @@ async def _moved(runtime: Runtime, tx: Tx, before: StoredMemory, wanted: Change)
         valid_to=wanted.valid_to or before.valid_to,
         sensitive=before.sensitive if wanted.sensitive is None else wanted.sensitive,
         tokens=before.tokens or (await runtime.count(marked(before.content)) if pinned else 0),
-        metadata=_answered(before, wanted.status),
+        metadata=_metadata_with_answer(before, wanted.status),
         learnt_at=datetime.now(UTC) if is_accepted else before.learnt_at,
     )
     await kept.change(tx, after)

@@ -68,7 +68,7 @@ async def answer(runtime: Runtime, upstream: Upstream, asked: ProxyTurn) -> Answ
     """Return the turn that answers a request: one that is under way, one that was given, or a new one. Raises Busy."""
     turn = _current(runtime, asked)
     if turn is None and asked.answers:
-        turn = await _stored(runtime, asked) or _current(runtime, asked)
+        turn = await _stored_answer(runtime, asked) or _current(runtime, asked)
     if turn is not None:
         return turn
     if len(runtime.turns.running) >= runtime.proxying.concurrency:
@@ -94,7 +94,7 @@ def _current(runtime: Runtime, asked: ProxyTurn) -> Answering | None:
     return turn if turn is not None and turn.is_for(request.arrived, retried=request.retried) else None
 
 
-async def _stored(runtime: Runtime, asked: ProxyTurn) -> Answering | None:
+async def _stored_answer(runtime: Runtime, asked: ProxyTurn) -> Answering | None:
     if runtime.turns.find(asked.same, asked.through) is not None:
         return None
     if not await asked.answer_key(asked.through).is_used(runtime.database, asked.tenant):
@@ -148,11 +148,11 @@ async def _answer(task: AnswerTask, watch: Watch) -> None:
         ledger, before = window.window.ledger, said.prompt_tokens
         watch.window_tokens, watch.saved_tokens = ledger.total, watch.saved_tokens + ledger.saved_tokens
         watch.window = task.runtime.caches.served.last(task.asked.tenant, window.conversation_uid)
-        said, whole = await _asked(task, said.next_round(owners), asking, watch)
+        said, whole = await _ask_model(task, said.next_round(owners), asking, watch)
         if (prompt := said.prompt_tokens - before) > 0:
             reported = ReportedUsage(ledger.total, prompt)
         inner, outer = owners.divide(said.calls)
-        recalled = await _recalled(task, said, inner) if rounds_left and inner else []
+        recalled = await _recall(task, said, inner) if rounds_left and inner else []
         if outer or not recalled:
             break
         await _store(task, watch, said, recalled, inner=len(recalled))
@@ -270,7 +270,7 @@ Said = tuple[AnswerSoFar, Json | None]
 """The answer after a call of the model, and the API's body where it came in one piece."""
 
 
-async def _asked(task: AnswerTask, said: AnswerSoFar, asking: ModelRequest, watch: Watch) -> Said:
+async def _ask_model(task: AnswerTask, said: AnswerSoFar, asking: ModelRequest, watch: Watch) -> Said:
     """Ask, and again without what the API refuses of the request's form: once for each thing that it names.
 
     What worked is remembered. A refusal that no retry heals is raised; where a retry without any name to go by is
@@ -282,7 +282,7 @@ async def _asked(task: AnswerTask, said: AnswerSoFar, asking: ModelRequest, watc
     with task.runtime.tracing.model_call("chat", task.model, upstream.provider) as span, watch.call():
         while True:
             try:
-                found = await _sent(task, said, asking, learned, watch)
+                found = await _send(task, said, asking, learned, watch)
             except RefusalError as refused:
                 if not guesses:
                     refusals.append(refused)
@@ -304,17 +304,17 @@ async def _asked(task: AnswerTask, said: AnswerSoFar, asking: ModelRequest, watc
                 return found
 
 
-async def _sent(task: AnswerTask, said: AnswerSoFar, asking: ModelRequest, learned: Learned, watch: Watch) -> Said:
+async def _send(task: AnswerTask, said: AnswerSoFar, asking: ModelRequest, learned: Learned, watch: Watch) -> Said:
     request = task.upstream.fitted(asking, learned)
     if request.get("stream"):
-        said, whole = await _streamed(task, said, request, watch), None
+        said, whole = await _stream(task, said, request, watch), None
     else:
-        said, whole = await _completed(task, said, request, watch)
+        said, whole = await _complete(task, said, request, watch)
     watch.usage = said.usage
     return said, whole
 
 
-async def _streamed(task: AnswerTask, said: AnswerSoFar, request: Mapping[str, Any], watch: Watch) -> AnswerSoFar:
+async def _stream(task: AnswerTask, said: AnswerSoFar, request: Mapping[str, Any], watch: Watch) -> AnswerSoFar:
     reader = task.upstream.asked.reader()
     async for event in task.upstream.stream(request, task.asked.request.headers):
         watch.begun()
@@ -331,7 +331,7 @@ async def _streamed(task: AnswerTask, said: AnswerSoFar, request: Mapping[str, A
     return said
 
 
-async def _completed(
+async def _complete(
     task: AnswerTask, said: AnswerSoFar, request: Mapping[str, Any], watch: Watch
 ) -> tuple[AnswerSoFar, Json]:
     """Take an answer that comes in one piece; the client gets it once it has ended."""
@@ -350,12 +350,12 @@ async def _completed(
 # --- Apply: recall and store --------------------------------------------------------------------------------
 
 
-async def _recalled(task: AnswerTask, said: AnswerSoFar, calls: Sequence[Json]) -> list[Json]:
+async def _recall(task: AnswerTask, said: AnswerSoFar, calls: Sequence[Json]) -> list[Json]:
     asked, caller = task.asked, task.asked.request.caller
     asking = await tool_calls.asker(
         task.runtime, asked.tenant, caller.user_id, asked.conversation.id, sensitive=caller.sensitive
     )
-    answers = [await _ran(task, asking, call["function"]["name"], _arguments(call)) for call in calls]
+    answers = [await _run_tool(task, asking, call["function"]["name"], _arguments(call)) for call in calls]
     await tool_calls.keep(asking, answers, "")
     results = [
         {"role": "tool", "tool_call_id": call["id"], "content": found.content}
@@ -364,7 +364,7 @@ async def _recalled(task: AnswerTask, said: AnswerSoFar, calls: Sequence[Json]) 
     return [recall_message(task.model, said.round, calls), *results]
 
 
-async def _ran(task: AnswerTask, asking: tool_calls.Asker, name: str, arguments: Json) -> tool_calls.Answer:
+async def _run_tool(task: AnswerTask, asking: tool_calls.Asker, name: str, arguments: Json) -> tool_calls.Answer:
     if name == REMEMBER.name:
         return await remember(asking, arguments, bound_to=task.asked.request.caller.user_id)
     return await tool_calls.run(asking, tool_calls.checked(name, arguments))

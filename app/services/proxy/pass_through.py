@@ -61,7 +61,7 @@ async def pass_on(runtime: Runtime, upstream: Upstream, passing: Passing) -> Raw
     stored: asyncio.Task[ProxyTurn | None] | None = None
     body = passing.body
     if passing.request is not None:
-        stored = asyncio.create_task(_asked(runtime, passing.request))
+        stored = asyncio.create_task(_stored_turn(runtime, passing.request))
         runtime.turns.hold(stored)
         if passing.request.recall == "auto":
             body = await _with_recalled(runtime, passing, passing.request, stored)
@@ -80,7 +80,7 @@ async def pass_on(runtime: Runtime, upstream: Upstream, passing: Passing) -> Raw
     return answer if stored is None else replace(answer, parts=passed.read_along(answer))
 
 
-async def _asked(runtime: Runtime, request: ProxyRequest) -> ProxyTurn | None:
+async def _stored_turn(runtime: Runtime, request: ProxyRequest) -> ProxyTurn | None:
     await runtime.turns.settled(request.asker)
     try:
         asked = await ask(runtime, request, was_passed=True)
@@ -97,7 +97,7 @@ async def _with_recalled(
     try:
         async with asyncio.timeout(RECALL_SECONDS):
             asked = await asyncio.shield(stored)
-            text = await _recalled(runtime, request, asked) if asked is not None else None
+            text = await _recall_text(runtime, request, asked) if asked is not None else None
     except (TimeoutError, errors.QuireError) as error:
         _logger.warning("nothing is recalled for a request that is passed through: %s", type(error).__name__)
         return passing.body
@@ -106,7 +106,7 @@ async def _with_recalled(
     return await run_in_thread_if_large(len(passing.body), with_message, passing.body, passing.dialect, text)
 
 
-async def _recalled(runtime: Runtime, request: ProxyRequest, asked: ProxyTurn) -> str | None:
+async def _recall_text(runtime: Runtime, request: ProxyRequest, asked: ProxyTurn) -> str | None:
     wanted = ContextRequest(
         bound_to=request.caller.user_id, sensitive=request.caller.sensitive,
         query=newest_user_text(request.question.messages), recall_max_tokens=runtime.defaults.policy.recall_max,
@@ -172,7 +172,9 @@ class _Passed:
 
     async def _store(self, asked: ProxyTurn, answer: RawAnswer, body: bytes) -> Exception | None:
         try:
-            said, usage = await run_in_thread_if_large(len(body), _said, self.upstream, body, answer.is_stream)
+            said, usage = await run_in_thread_if_large(
+                len(body), _message_and_usage, self.upstream, body, answer.is_stream
+            )
             self.watch.usage = usage
             if said is None:
                 return UnusableReply("the answer is not whole")
@@ -183,7 +185,9 @@ class _Passed:
         return None
 
 
-def _said(upstream: Upstream, body: bytes, is_stream: bool) -> tuple[dict[str, Any] | None, Mapping[str, Any] | None]:
+def _message_and_usage(
+    upstream: Upstream, body: bytes, is_stream: bool
+) -> tuple[dict[str, Any] | None, Mapping[str, Any] | None]:
     reader = upstream.asked.reader()
     events = events_in(body) if is_stream else upstream.asked.events(json.loads(body))
     said, _ = NOTHING_SAID.feed_all(chunk for event in events for chunk in reader.feed(event))

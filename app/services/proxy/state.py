@@ -136,7 +136,7 @@ async def record(runtime: Runtime, asked: ProxyTurn, watch: Watch, failure: Exce
         calls=watch.calls, total_ms=round(watch.seconds * 1000),
         first_ms=round(watch.first_seconds * 1000) if watch.first_seconds is not None else None,
         first_seq=asked.first or watch.last_seq, last_seq=watch.last_seq or (asked.through if asked.first else None),
-        window_tokens=watch.window_tokens, usage=usage, error=_told(failure),
+        window_tokens=watch.window_tokens, usage=usage, error=_failure_text(failure),
     )  # fmt: skip
     try:
         if watch.window is not None:
@@ -150,7 +150,7 @@ async def record(runtime: Runtime, asked: ProxyTurn, watch: Watch, failure: Exce
         _logger.warning("what became of a proxied request is not recorded: %s", type(error).__name__)
 
 
-def _told(failure: Exception | str | None) -> str | None:
+def _failure_text(failure: Exception | str | None) -> str | None:
     """Describe an error without content, because a provider's message can quote the request."""
     match failure:
         case ProviderError():

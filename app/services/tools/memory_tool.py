@@ -86,7 +86,7 @@ async def run(runtime: Runtime, tenant: UUID, call: MemoryCall, idempotency: Ide
 
 
 async def _run(runtime: Runtime, tx: Tx, conversation: Conversation, call: MemoryCall) -> str:
-    command = _checked(call.arguments)
+    command = _command_of(call.arguments)
     try:
         await service.hold(tx, conversation.scope)
         rows = await files.keys(tx, conversation.scope)
@@ -96,7 +96,7 @@ async def _run(runtime: Runtime, tx: Tx, conversation: Conversation, call: Memor
         raise FileMistake(error.detail) from error
 
 
-def _checked(arguments: dict[str, Any]) -> str:
+def _command_of(arguments: dict[str, Any]) -> str:
     command = arguments.get("command")
     if not isinstance(command, str) or command not in ARGUMENTS:
         raise FileMistake(f"Unknown command. The commands are {', '.join(ARGUMENTS)}.")
@@ -140,7 +140,7 @@ async def _insert(found: _Files, given: dict[str, Any]) -> str:
     return f"The file {given['path']} has been edited."
 
 
-def _named(found: _Files, path: str, doing: str) -> list[str]:
+def _keys_at(found: _Files, path: str, doing: str) -> list[str]:
     key = memory_files.key_of(path)
     if not key:
         raise FileMistake(f"Cannot {doing} the {ROOT} directory itself")
@@ -151,7 +151,7 @@ def _named(found: _Files, path: str, doing: str) -> list[str]:
 
 
 async def _delete(found: _Files, given: dict[str, Any]) -> str:
-    named = [found.rows[key][0] for key in _named(found, given["path"], "delete")]
+    named = [found.rows[key][0] for key in _keys_at(found, given["path"], "delete")]
     for row in await files.contents(found.tx, found.scope, named):
         await service.delete(found.tx, row, found.user_id)
     return f"Successfully deleted {given['path']}"
@@ -161,7 +161,7 @@ async def _rename(found: _Files, given: dict[str, Any]) -> str:
     old, new = memory_files.key_of(given["old_path"]), memory_files.key_of(given["new_path"])
     if old and (new in found.rows or not new or memory_files.below(new, found.rows)):
         raise FileMistake(f"The destination {given['new_path']} already exists")
-    named = _named(found, given["old_path"], "rename")
+    named = _keys_at(found, given["old_path"], "rename")
     if new.startswith(f"{old}/"):
         raise FileMistake(f"{given['new_path']} is inside {given['old_path']}")
     rows = await files.contents(found.tx, found.scope, [found.rows[key][0] for key in named])
