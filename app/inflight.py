@@ -27,7 +27,7 @@ AT_ONCE_SECONDS = 1.0
 """A request that arrives this soon after an answer ended was sent at the same time as the one it answers."""
 
 
-class Answering:
+class AnswerStream:
     """One answer: its parts as they are sent, whether it has ended, and how."""
 
     def __init__(self, through: int = 0) -> None:
@@ -115,11 +115,11 @@ class Answering:
 class Turns:
     """Answers by request, its owner and conversation, and where the request ends there."""
 
-    running: dict[Hashable, Answering] = field(default_factory=dict)
-    given: TTLCache[Hashable, Answering] = field(
+    running: dict[Hashable, AnswerStream] = field(default_factory=dict)
+    given: TTLCache[Hashable, AnswerStream] = field(
         default_factory=lambda: TTLCache(KEPT_BYTES, KEPT_SECONDS, getsizeof=lambda turn: turn.size)
     )
-    newest: WeakValueDictionary[Hashable, Answering] = field(default_factory=WeakValueDictionary)
+    newest: WeakValueDictionary[Hashable, AnswerStream] = field(default_factory=WeakValueDictionary)
     """The newest of those, by the request alone."""
     reported: LRUCache[Hashable, ReportedUsage] = field(default_factory=lambda: LRUCache(REPORTS_KEPT))
     """Token usage that the model's API reported for the newest answer, by tenant and conversation. It is stored with
@@ -129,7 +129,7 @@ class Turns:
     ending: dict[Hashable, set[asyncio.Task[Any]]] = field(default_factory=dict)
     """Tasks that store an answer which a client has already, by who asked and where."""
 
-    def find(self, request: Hashable, through: int) -> Answering | None:
+    def find(self, request: Hashable, through: int) -> AnswerStream | None:
         key = (request, through)
         return self.running.get(key) or self.given.get(key)
 
@@ -142,11 +142,11 @@ class Turns:
         return turn.through if turn is not None and turn.is_awaited(arrived) else None
 
     def start(
-        self, request: Hashable, through: int, work: Callable[[Answering], Coroutine[Any, Any, None]]
-    ) -> Answering:
+        self, request: Hashable, through: int, work: Callable[[AnswerStream], Coroutine[Any, Any, None]]
+    ) -> AnswerStream:
         """Start work on an answer, independent of the request's connection; ``work`` ends the turn in every case."""
         key = (request, through)
-        turn = self.running[key] = self.newest[request] = Answering(through)
+        turn = self.running[key] = self.newest[request] = AnswerStream(through)
         self.hold(asyncio.create_task(self._run(key, turn, work)))
         return turn
 
@@ -171,7 +171,7 @@ class Turns:
             await asyncio.wait(before.copy())
 
     async def _run(
-        self, key: Hashable, turn: Answering, work: Callable[[Answering], Coroutine[Any, Any, None]]
+        self, key: Hashable, turn: AnswerStream, work: Callable[[AnswerStream], Coroutine[Any, Any, None]]
     ) -> None:
         try:
             await work(turn)

@@ -11,7 +11,7 @@ from cachetools import LRUCache
 
 from app.core.dialects import fitting, learning, upstream_chat, upstream_messages, upstream_responses
 from app.core.dialects.inbound_chat import ChatWriter
-from app.core.dialects.learning import Learned
+from app.core.dialects.learning import RefusedForms
 from app.core.dialects.question import Dialect, UpstreamRequest
 from app.core.edge.upstreams import pattern_of
 from app.core.models import TABLE, ModelRow, ModelTable
@@ -132,7 +132,7 @@ class Upstream:
         self.asked = ASKED[dialect]
         self._key = api_key
         self._models, self.base_url = models, base_url
-        self._learned: LRUCache[str, Learned] = LRUCache(LEARNED_MAX)
+        self._learned: LRUCache[str, RefusedForms] = LRUCache(LEARNED_MAX)
         self._headers = {} if dialect != "messages" else {"anthropic-version": VERSION}
         self._wire = Wire(
             base_url=base_url, api_key=api_key, answer_bytes_max=ANSWER_BYTES_MAX, timeout_seconds=timeout_seconds,
@@ -148,21 +148,21 @@ class Upstream:
     def row(self, model: str, *, alternate: bool = False) -> ModelRow:
         return self._models.row(model, self.base_url, alternate=alternate)
 
-    def fitted(self, request: ModelRequest, learned: Learned) -> dict[str, Any]:
+    def fitted(self, request: ModelRequest, learned: RefusedForms) -> dict[str, Any]:
         """Return a request as the model's API wants it (``fitting.fit``)."""
         row = self.row(str(request.body["model"]), alternate=request.alternate)
         return fitting.fit(row, self.asked.dialect, request.body, learned, request.repeated, time.time())
 
-    def learned(self, model: str) -> Learned:
+    def learned(self, model: str) -> RefusedForms:
         """Return what the model's API is known to refuse."""
         return self._learned.get(model, learning.NOTHING)
 
-    def remember(self, model: str, learned: Learned) -> None:
+    def remember(self, model: str, learned: RefusedForms) -> None:
         self._learned[model] = learned
 
     def lesson(
-        self, request: ModelRequest, known: Learned, refusal: RefusalError, tried: Collection[Learned]
-    ) -> Learned | None:
+        self, request: ModelRequest, known: RefusedForms, refusal: RefusalError, tried: Collection[RefusedForms]
+    ) -> RefusedForms | None:
         """Return what is known after a refusal; None if nothing that was not tried can be sent otherwise."""
         if not _about_form(refusal):
             return None

@@ -40,7 +40,7 @@ _logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class HookReply:
     """An answer in the agent's form; ``warning`` names what could not be done."""
 
     answer: dict[str, Any]
@@ -58,27 +58,27 @@ class _Session:
 
 async def hear(
     runtime: Runtime, caller: Caller, user_id: str, event: Event, decided: HookPlan, *, is_large: bool = False
-) -> Heard:
+) -> HookReply:
     """Store an event and answer as planned. Raises Invalid, PayloadTooLarge, or NotFound for another user's session.
 
     ``is_large``: its texts take long to read.
     """
     if not decided.is_known:
-        return Heard({})
+        return HookReply({})
     session = _Session(runtime, caller, user_id, event, is_large)
     try:
         is_there = await _in_time(runtime, asyncio.create_task(_apply(session, decided)))
     except (TimeoutError, errors.StorageUnavailable, errors.Busy) as error:
         _logger.warning("an event of a hook is not stored in time: %s", type(error).__name__)
-        return Heard({}, NOT_STORED)
+        return HookReply({}, NOT_STORED)
     if decided.reply is None or not is_there:
-        return Heard({})
+        return HookReply({})
     try:
         async with asyncio.timeout(ANSWER_SECONDS):
-            return Heard(await _answer(session, decided))
+            return HookReply(await _answer(session, decided))
     except (TimeoutError, errors.QuireError) as error:
         _logger.warning("an event of a hook is not answered: %s", type(error).__name__)
-        return Heard({}, NOT_ANSWERED)
+        return HookReply({}, NOT_ANSWERED)
 
 
 async def _in_time(runtime: Runtime, storing: asyncio.Task[bool]) -> bool:

@@ -25,7 +25,7 @@ from app.core.edge.credentials import SECRET_BYTES, Credentials, prefix
 from app.core.edge.hosts import is_loopback, is_ours, named_in, neighbourhood
 from app.core.edge.identity import is_token
 from app.core.edge.limits import Quota
-from app.core.edge.rate import Taken, take
+from app.core.edge.rate import TakenTokens, take
 from app.core.scope import keys_member, space_of_keys
 from app.core.times import time_text
 from app.ids import uuid7
@@ -175,14 +175,14 @@ def _count_refusal(runtime: Runtime, knock: Knock) -> None:
     _require_allowed(taken)
 
 
-def _refusal(runtime: Runtime, knock: Knock) -> Taken | None:
+def _refusal(runtime: Runtime, knock: Knock) -> TakenTokens | None:
     per_minute = runtime.access.refusals_per_minute
     if not per_minute:
         return None
     return take(runtime.door.refusals.get(neighbourhood(knock.address)), time.monotonic(), per_minute)
 
 
-def _require_allowed(taken: Taken | None) -> None:
+def _require_allowed(taken: TakenTokens | None) -> None:
     if taken is not None and not taken.allowed:
         raise errors.TooManyRequests(
             f"This address sent more than {taken.limit} requests a minute without a valid key.",

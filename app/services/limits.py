@@ -15,8 +15,8 @@ from uuid import UUID
 
 from app import errors
 from app.core.edge.caller import Caller
-from app.core.edge.limits import Quota, Reached, seconds_of_day_left, storage_reached
-from app.core.edge.rate import Share, Taken, wanted
+from app.core.edge.limits import Quota, ReachedLimit, seconds_of_day_left, storage_reached
+from app.core.edge.rate import Share, TakenTokens, wanted
 from app.core.times import time_text
 from app.postgres.database import Database
 from app.postgres.transactions import Tx
@@ -63,7 +63,7 @@ def are_none(runtime: Runtime, quota: Quota, per_minute: int | None = None) -> b
 # --- Requests ---------------------------------------------------------------------------------------
 
 
-async def spend(runtime: Runtime, caller: Caller) -> Taken | None:
+async def spend(runtime: Runtime, caller: Caller) -> TakenTokens | None:
     """Count a request against the limits of the caller's key and tenant. Return the key's state; None without a limit.
 
     Callers without a key share one rate. Raises TooManyRequests. While the database is away, rates are not enforced.
@@ -74,17 +74,17 @@ async def spend(runtime: Runtime, caller: Caller) -> Taken | None:
         of_tenant = quota.requests_per_minute
         taken = await _take(runtime, caller.tenant, caller.key or UUID(int=0), of_key) if of_key else None
         if taken is not None and not taken.allowed:
-            raise _refusal(Reached("requests_per_minute", "key", of_key), taken.retry_seconds, rate_headers(taken))
+            raise _refusal(ReachedLimit("requests_per_minute", "key", of_key), taken.retry_seconds, rate_headers(taken))
         if of_tenant:
             shared = await _take(runtime, caller.tenant, caller.tenant, of_tenant)
             if not shared.allowed:
-                raise _refusal(Reached("requests_per_minute", "tenant", of_tenant), shared.retry_seconds)
+                raise _refusal(ReachedLimit("requests_per_minute", "tenant", of_tenant), shared.retry_seconds)
     except errors.StorageUnavailable:
         return None
     return taken
 
 
-async def _take(runtime: Runtime, tenant: UUID, subject: UUID, per_minute: int) -> Taken:
+async def _take(runtime: Runtime, tenant: UUID, subject: UUID, per_minute: int) -> TakenTokens:
     shares, name = runtime.meters.shares, (tenant, subject)
     async with runtime.meters.lock(name):
         share: Share | None = shares.get(name)
@@ -99,7 +99,7 @@ async def _take(runtime: Runtime, tenant: UUID, subject: UUID, per_minute: int) 
         return taken
 
 
-def rate_headers(taken: Taken) -> dict[str, str]:
+def rate_headers(taken: TakenTokens) -> dict[str, str]:
     return {
         "RateLimit-Limit": str(taken.limit),
         "RateLimit-Remaining": str(taken.remaining),
@@ -114,7 +114,7 @@ _WORDS = {
 }
 
 
-def _refusal(reached: Reached, seconds: int, headers: dict[str, str] | None = None) -> errors.TooManyRequests:
+def _refusal(reached: ReachedLimit, seconds: int, headers: dict[str, str] | None = None) -> errors.TooManyRequests:
     until = datetime.now(UTC) + timedelta(seconds=seconds)
     detail = _WORDS[reached.limit].format(of=reached.of, maximum=reached.maximum)
     extra = {"limit": reached.limit, "of": reached.of, "maximum": reached.maximum, "until": time_text(until)}

@@ -87,7 +87,7 @@ LOOK = ContextRequest(chooses=False)
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
+class ShownWindow:
     """A window, or the smallest budget that works."""
 
     name: Literal["own", "tried", "served"]
@@ -97,7 +97,7 @@ class Made:
 
 
 @dataclass(frozen=True, slots=True)
-class Spot:
+class ViewPlace:
     """A view, and which part of its list."""
 
     show: Show = "window"
@@ -123,7 +123,9 @@ class WindowPart:
         return WindowPart(items[(number - 1) * size : number * size], number, count)
 
 
-async def view(runtime: Runtime, tenant: UUID, conversation: Conversation, form: Form, place: Spot) -> dict[str, Any]:
+async def view(
+    runtime: Runtime, tenant: UUID, conversation: Conversation, form: Form, place: ViewPlace
+) -> dict[str, Any]:
     gathered: dict[str, Any] = {"conversation": inspect.conversation_view(conversation)}
     gathered |= {"show": place.show, "form": form}
     served = None
@@ -154,7 +156,7 @@ async def view(runtime: Runtime, tenant: UUID, conversation: Conversation, form:
             case _:
                 assert_never(place.show)
     if place.show == "messages":
-        shown: Made = windows["shown"]
+        shown: ShownWindow = windows["shown"]
         size = len(shown.context.body) if shown.context else 0
         listed = await run_in_thread_if_large(size, _messages, shown, (form.request or LOOK).format)
         parts = {"messages": WindowPart.of(listed, place.part, MESSAGES_SHOWN), "all_messages": len(listed)}
@@ -178,7 +180,7 @@ async def _windows(
     runtime: Runtime, tenant: UUID, conversation: Conversation, form: Form, served: ServedView | None
 ) -> dict[str, Any]:
     if served is not None:
-        shown = Made("served", served.context, served.answer)
+        shown = ShownWindow("served", served.context, served.answer)
         bars = {"served": pictures.bar(served.answer["usage"], served.answer["usage"]["total"])}
         nothing = {"own": None, "tried": None, "prefix": None}
         return {**nothing, "served": served, "shown": shown, "bars": bars, "zones": _zones(shown)}
@@ -199,15 +201,15 @@ async def _windows(
 
 async def _make(
     name: Literal["own", "tried"], runtime: Runtime, tenant: UUID, conversation: Conversation, request: ContextRequest
-) -> Made:
+) -> ShownWindow:
     try:
         answer = await context(runtime, tenant, conversation.id, request)
     except errors.BudgetTooSmall as error:
-        return Made(name, minimum=error.extra["minimum_budget"])
-    return Made(name, answer, json.loads(answer.body))
+        return ShownWindow(name, minimum=error.extra["minimum_budget"])
+    return ShownWindow(name, answer, json.loads(answer.body))
 
 
-def _messages(made: Made, form: Format) -> list[Any]:
+def _messages(made: ShownWindow, form: Format) -> list[Any]:
     if made.context is None or made.answer is None:
         return []
     sources = origins(
@@ -216,13 +218,13 @@ def _messages(made: Made, form: Format) -> list[Any]:
     return window_messages(made.answer, sources, made.context.system)
 
 
-def _zones(made: Made) -> dict[int, str]:
+def _zones(made: ShownWindow) -> dict[int, str]:
     if made.answer is None:
         return {}
     return {page: zone for zone in ("verbatim", "condensed", "listed") for page in made.answer["pages"][zone]}
 
 
-def _common(own: Made, tried: Made | None) -> int | None:
+def _common(own: ShownWindow, tried: ShownWindow | None) -> int | None:
     """Count the leading messages that both windows share, byte for byte; None if they cannot be compared."""
     if tried is None or own.answer is None or tried.answer is None or own.answer["format"] != tried.answer["format"]:
         return None
@@ -232,7 +234,7 @@ def _common(own: Made, tried: Made | None) -> int | None:
 
 
 async def _pages(
-    runtime: Runtime, tx: ReadTx, conversation: Conversation, place: Spot, budget: int | None
+    runtime: Runtime, tx: ReadTx, conversation: Conversation, place: ViewPlace, budget: int | None
 ) -> dict[str, Any]:
     contents = await inspect.contents_view(runtime, tx, conversation, budget)
     last = max(0, min(place.before - 1, conversation.totals.last_page))

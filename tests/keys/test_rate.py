@@ -4,7 +4,7 @@ import httpx
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.core.edge.rate import Bucket, Taken, take
+from app.core.edge.rate import Bucket, TakenTokens, take
 from tests.api.kit import problem
 from tests.keys.conftest import Serve
 from tests.keys.kit import Mint, bearing
@@ -12,7 +12,7 @@ from tests.keys.kit import Mint, bearing
 waits = st.lists(st.floats(0, 30), max_size=200)
 
 
-def run(gaps: list[float], per_minute: int) -> list[tuple[float, Taken]]:
+def run(gaps: list[float], per_minute: int) -> list[tuple[float, TakenTokens]]:
     now, bucket, found = 0.0, None, []
     for gap in gaps:
         now += gap

@@ -11,7 +11,7 @@ from app.core.dialects.calls import CallsSoFar
 from app.core.dialects.deltas import AnswerSoFar
 from app.core.dialects.proxy import (
     Candidate,
-    Met,
+    MeetingPlace,
     ToolOwners,
     added,
     answered_prefixes,
@@ -30,7 +30,7 @@ def said(text: str) -> Said:
     return [("assistant" if c.isupper() else "user", c.encode() * DIGEST_BYTES) for c in text]
 
 
-def met(listed: str, stored: str, *, retried: bool = False, overtaken_by: int = 0) -> Met:
+def met(listed: str, stored: str, *, retried: bool = False, overtaken_by: int = 0) -> MeetingPlace:
     same = 0
     while same < min(len(listed), len(stored)) and listed[same] == stored[same]:
         same += 1
@@ -57,13 +57,13 @@ def test_a_list_continues_is_new_or_is_stored() -> None:
 def test_answers_changed_by_a_client_match_the_stored_ones() -> None:
     assert after("aXb", "aA") == "aAb"
     assert after("aXbYc", "aAbB") == "aAbBc"
-    assert met("aXb", "aAbB") == Met(3, 2, (2,))
+    assert met("aXb", "aAbB") == MeetingPlace(3, 2, (2,))
     assert after("aXaYa", "aAaB") == "aAaBa"
 
 
 def test_an_edited_turn_is_added_and_the_old_one_stays() -> None:
     assert after("aAc", "aAbB") == "aAbBc"
-    assert met("aAc", "aAbBcC") == Met(3, 3, (3,))
+    assert met("aAc", "aAbBcC") == MeetingPlace(3, 3, (3,))
     assert after("aAcCd", "aAbBcC") == "aAbBcCd"
 
 
@@ -71,20 +71,20 @@ def test_an_edited_turn_is_added_and_the_old_one_stays() -> None:
 def test_a_list_that_all_that_follows_it_overtook_is_there(listed: str, later: str) -> None:
     """Its answer is one of those that follow; what was stored before it arrived tells that it is asked again."""
     assert met(listed, listed + later, overtaken_by=len(later)).new_from == len(listed)
-    assert met("aAb", "aAbBcC", overtaken_by=3) == Met(3)
-    assert met("aXb", "aAbBcC", overtaken_by=3) == Met(3, 2)
+    assert met("aAb", "aAbBcC", overtaken_by=3) == MeetingPlace(3)
+    assert met("aXb", "aAbBcC", overtaken_by=3) == MeetingPlace(3, 2)
     assert met("aAb", "aAbBcC", overtaken_by=2).new_from == 2
 
 
 def test_a_repeated_earlier_turn_is_appended_again() -> None:
     assert after("a", "aAbB") == "aAbBa"
     assert after("aAb", "aAbBcC") == "aAbBcCb"
-    assert met("aAb", "aAbBcC", retried=True) == Met(3, 0, (0,))
+    assert met("aAb", "aAbBcC", retried=True) == MeetingPlace(3, 0, (0,))
 
 
 def test_a_lone_message_is_new_unless_marked_as_a_retry() -> None:
     assert after("b", "aAbB") == "aAbBb"
-    assert met("b", "aAbB", retried=True) == Met(1, 3, (3,))
+    assert met("b", "aAbB", retried=True) == MeetingPlace(1, 3, (3,))
     assert after("b", "aAb") == "aAb"
 
 

@@ -25,7 +25,7 @@ from app.core.edge.caller import Caller
 from app.core.edge.deployment import Proxying
 from app.core.edge.upstreams import VIA, way_of
 from app.core.window.budget import BUDGET_MAX
-from app.inflight import Answering
+from app.inflight import AnswerStream
 from app.providers import ProviderError
 from app.providers.upstream import Upstream
 from app.runtime import Runtime
@@ -138,7 +138,7 @@ def passed_headers(request: Request) -> dict[str, str]:
     return {**{name: request.headers[name] for name in PASSED_HEADERS if name in request.headers}, VIA: way or ""}
 
 
-async def _events(question: Question, turn: Answering, ping_seconds: float) -> AsyncIterator[bytes]:
+async def _events(question: Question, turn: AnswerStream, ping_seconds: float) -> AsyncIterator[bytes]:
     """Yield the answer as it comes. Its end is sent only after the answer is stored."""
     ping = PING if question.dialect != "messages" else sent(("ping", {"type": "ping"}))
     if not turn.parts:

@@ -1,8 +1,8 @@
-"""Background requests of chat UIs: titles, tags, follow-ups, probes of a quota. They leave no memory.
+"""Background requests of chat UIs: titles, tags, follow-ups, quota probes. They are not stored.
 
-A client says so with a header; those of the common UIs are recognised by their prompts, which are data
-(``background.json``): how the ``system`` prompt, the only ``user`` message or the ``last`` one of a talk begins, or
-what the ``whole`` of it is.
+A client can mark one with a header. Those of common UIs are recognised by their prompts, which are data
+(``background.json``): the beginning of the ``system`` prompt, of the only ``user`` message or of the ``last`` one, or
+the ``whole`` text.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def _text(message: Mapping[str, Any]) -> str:
 
 
 def unstored(drafts: Sequence[Draft], form: Format) -> tuple[list[Json], str | None, Window]:
-    """Return the messages of a request that is not stored in a format's form, and its system prompt."""
+    """Return the messages of an unstored request in a format's form, and its system prompt."""
     placements, _ = place(ConversationEnd(), drafts)
     found = [(placed, shown_forms(placed, {}, Policy(), "en", frozenset())) for placed in placements]
     system = "\n\n".join(plain_text(forms.view) for placed, forms in found if placed.kind == "prompt")

@@ -1,7 +1,7 @@
 """The tool calls of a streamed answer, as far as they have arrived.
 
-A call is held back until its name tells whether it is the client's; a name is complete once the call's arguments,
-another call or the end have begun. All are values: a step returns what holds after it and what the client receives.
+A call is held back until its complete name shows whose it is. A name is complete once arguments, another call or the
+end follow. Everything is a value: a step returns the new state and what the client receives.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class CallsSoFar(NamedTuple):
         ]
 
     def feed(self, part: Mapping[str, Any]) -> tuple[CallsSoFar, list[Json]]:
-        """Take a part of a call. Return what of the calls can be passed on at once."""
+        """Take a part of a call. Return the parts that can be passed on at once."""
         index = part.get("index")
         index = index if type(index) is int else len(self.calls)
         number = _place(self, index, part)
@@ -70,7 +70,7 @@ class CallsSoFar(NamedTuple):
         return after, passed + more
 
     def decide_all(self) -> tuple[CallsSoFar, list[Json]]:
-        """Take every name as complete."""
+        """Treat every name as complete."""
         after, passed = self, list[Json]()
         for number in sorted(self.calls):
             after, more = _decide(after, number)
@@ -119,7 +119,7 @@ def _grow(calls: CallsSoFar, number: int, part: Mapping[str, Any]) -> tuple[Call
 
 
 def _decide(calls: CallsSoFar, number: int) -> tuple[CallsSoFar, list[Json]]:
-    """Return a call with a complete name, as far as it has arrived, if it is the client's."""
+    """Return the arrived part of a call with a complete name, if it is the client's."""
     call = calls.calls[number]
     if call.is_decided:
         return calls, []

@@ -1,7 +1,7 @@
-"""Members of an answer beside its text and calls: kept with it byte for byte, and sent back to its model.
+"""Members of an answer other than text and calls: stored with it byte for byte, and sent back to its model.
 
-It is one member of the stored message, ``carried``: the model, the members of the message and those of each call. Once
-the message is condensed, an empty value of its type stands for each member. ``fitting`` decides what of it is sent.
+They form one member of the stored message, ``carried``: the model, the message's members and those of each call. In a
+condensed message each has an empty value of its type. ``fitting`` decides which are sent.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Carrying:
     """The parts of a content that is a list."""
 
     def plus(self, delta: Mapping[str, Any]) -> Carrying:
-        """Return them with those of a part of an answer. What a native part says in its own words is not repeated."""
+        """Return them with those of another part of the answer. What a native part expresses itself is not repeated."""
         if "native" in delta:
             return self
         content, chunks = delta.get("content"), self.chunks
@@ -46,7 +46,7 @@ class Carrying:
         return Carrying({**self.message, **more}, chunks) if more or chunks is not self.chunks else self
 
     def value(self, model: str, calls: Mapping[str, Json]) -> Json | None:
-        """Return the member to store; None where there is nothing to carry."""
+        """Return the member to store; None if there is nothing to carry."""
         message = dict(self.message)
         if any(isinstance(chunk, dict) and chunk.get("type") != "text" for chunk in self.chunks):
             message["content"] = list(self.chunks)
@@ -56,7 +56,7 @@ class Carrying:
 
 
 def _spoken(known: Any, audio: Any) -> Json:
-    """Return by what an API knows a recording of its own; what was said in it is the answer's text."""
+    """Return what identifies an API's own recording. Its words are the answer's text."""
     return {**(known or {}), **{name: audio[name] for name in ("id", "expires_at") if name in audio}}
 
 
@@ -79,7 +79,7 @@ def bare(call: Mapping[str, Any]) -> Json:
 
 
 def text_of(content: Any) -> str | None:
-    """Return the text of an answer's content: of a list, that of its text parts."""
+    """Return the text of an answer's content, of a list that of its text parts."""
     if not isinstance(content, list):
         return content if isinstance(content, str) else None
     texts = [part.get("text") for part in content if isinstance(part, Mapping) and part.get("type") == "text"]
@@ -91,7 +91,7 @@ def text_of(content: Any) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class TagSplitter:
-    """Takes the thinking at the beginning of a streamed text out of it."""
+    """Separates the thinking at the beginning of a streamed text from the text."""
 
     tag: str
     """Such as ``<think>``."""
@@ -113,7 +113,7 @@ class TagSplitter:
         return replace(self, thinking=found[0], waiting="", is_over=True), waiting[found.end() :]
 
     def end(self) -> tuple[TagSplitter, str]:
-        """Return what was held back of a text that has no thinking; else note that it is thinking."""
+        """Return text that was held back and turned out to be no thinking."""
         if self.is_over:
             return self, ""
         if self.waiting.lstrip().startswith(self.tag):

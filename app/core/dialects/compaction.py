@@ -1,8 +1,8 @@
 """Compaction items, which represent a compacted conversation.
 
-Quire forgets nothing and builds a window's head for each budget, so a compaction item only names the place in the
-conversation up to which Quire's head represents the messages. It contains no text, so erased text is gone from it too.
-It is signed with the conversation's internal id, which is never disclosed, so a changed or invented item is recognised.
+Quire forgets nothing and builds a head for each budget, so a compaction item only names the message up to which Quire's
+head stands for the conversation. It contains no text, so nothing in it needs to be erased. It is signed with the
+conversation's internal id, which is never disclosed, so a changed or invented item is recognised.
 """
 
 from __future__ import annotations

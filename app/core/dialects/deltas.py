@@ -1,8 +1,8 @@
-"""Process a streamed answer chunk by chunk: what the client receives at once, and the complete answer.
+"""Process a streamed answer chunk by chunk, into what the client receives and the complete answer.
 
-What a model says before and after Quire recalls something for it is one answer to the client: one id, one role, one
-end. Text is passed on as it comes; ``calls`` says when a tool call is. All are values: a step returns the answer as it
-stands after it, and the chunks for the client. (Named tuples: they are replaced with every token, at half the cost.)
+What a model says before and after a recall is one answer to the client, with one id, one role and one end. Text is
+passed on as it comes; ``calls`` says when a tool call is. Everything is a value: a step returns the new state and the
+chunks for the client. (Named tuples, because one is made for every token, at half a dataclass's cost.)
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Step = tuple["AnswerSoFar", list[Json]]
 
 
 class RoundSoFar(NamedTuple):
-    """The answer of one call of the model's API, as far as it has come."""
+    """The answer to one call of the model's API, as far as it has arrived."""
 
     calls: CallsSoFar
     splitter: TagSplitter
@@ -59,7 +59,7 @@ class RoundSoFar(NamedTuple):
         return self._replace(parts=parts)
 
     def with_calls(self, parts: object) -> tuple[RoundSoFar, list[Json]]:
-        """Take parts of calls. Return what can be passed on at once."""
+        """Take parts of calls. Return the parts that can be passed on at once."""
         if not isinstance(parts, list):
             return self, []
         calls, stored, passed = self.calls, self.parts, list[Json]()
@@ -73,7 +73,7 @@ class RoundSoFar(NamedTuple):
         return self._replace(calls=calls, parts=stored), passed
 
     def carried(self, model: str, calls: Sequence[Mapping[str, Any]]) -> Json | None:
-        """Return what this round's answer of a model carries with some of its calls."""
+        """Return the ``carried`` member of this round's answer with some of its calls."""
         extras = {call["id"]: more for call in calls if (more := extras_of(call))}
         if calls and calls[0]["id"] not in extras and (more := extras_of(self.calls.sound[0])):
             extras[calls[0]["id"]] = more  # what the first call has is the whole answer's
@@ -81,7 +81,7 @@ class RoundSoFar(NamedTuple):
 
 
 class AnswerSoFar(NamedTuple):
-    """An answer over all of its rounds."""
+    """An answer over all its rounds."""
 
     round: RoundSoFar
     text: str = ""
@@ -105,17 +105,17 @@ class AnswerSoFar(NamedTuple):
 
     @property
     def prompt_tokens(self) -> int:
-        """The prompt tokens of all calls so far, if their API reports them."""
+        """The prompt tokens of all model calls so far, if the API reports them."""
         return tokens if type(tokens := (self.usage or {}).get("prompt_tokens")) is int else 0
 
     def next_round(self, owners: ToolOwners) -> AnswerSoFar:
-        """Return the answer at the beginning of another call of the model."""
+        """Return the answer at the beginning of the next model call."""
         calls, tag = self.round.calls._replace(tools=owners, calls={}, numbers={}), self.round.splitter.tag
         begun = RoundSoFar(calls, TagSplitter(tag, is_over=not tag), self.text, bool(self.text))
         return self._replace(round=begun)
 
     def feed(self, chunk: Mapping[str, Any]) -> Step:
-        """Take a chunk of the model's. Return the part of it that goes to the client."""
+        """Take a chunk from the model. Return the part that goes to the client."""
         after = _with_head(self, chunk)
         choices = chunk.get("choices")
         if not isinstance(choices, list) or not choices or not isinstance(choices[0], Mapping):
@@ -136,7 +136,7 @@ class AnswerSoFar(NamedTuple):
         return after, passed
 
     def end_round(self) -> Step:
-        """Return the client's calls of this round that were held back."""
+        """End the round. Return the client's calls that were held back."""
         splitter, rest = self.round.splitter.end()
         calls, held = self.round.calls.decide_all()
         carrying = self.round.carrying
@@ -154,7 +154,7 @@ class AnswerSoFar(NamedTuple):
         return after, [_chunk(after, {"index": 0, "delta": delta, "finish_reason": None}) for delta in deltas]
 
     def end(self, finish_reason: str) -> Json:
-        """Return the last chunk but that with the usage."""
+        """Return the last chunk before the one with the usage."""
         own = self.round.reasons if finish_reason == self.round.finish_reason else {}
         return _chunk(self, {"index": 0, "delta": _with_role(self, {}), "finish_reason": finish_reason, **own})
 
@@ -170,7 +170,7 @@ def _with_head(answer: AnswerSoFar, chunk: Mapping[str, Any]) -> AnswerSoFar:
 
 
 def _usage_of_choice(chunk: Mapping[str, Any]) -> Any:
-    """Return the usage that Moonshot tells with the last choice."""
+    """Return the usage that Moonshot puts into the last choice."""
     choices = chunk.get("choices")
     first = choices[0] if isinstance(choices, list) and choices else None
     return first.get("usage") if isinstance(first, Mapping) else None

@@ -1,4 +1,4 @@
-"""Turn an answer that has come whole into the message to store, and the last words to the client."""
+"""Turn a complete answer into the message to store and the last chunks for the client."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ KEPT = ("content", "refusal", "annotations")
 def finished(
     question: Question, said: AnswerSoFar, outer: Sequence[Json], whole: Json | None, response_id: str | None
 ) -> tuple[Json, str, Json | None]:
-    """Return the message to store, why the answer ends, and the client's body where the API answered in one piece.
+    """Return the message to store, the reason for the end, and the client's body if the API answered in one piece.
 
-    ``outer``: the client's calls. ``whole``: the API's body, if it did not stream.
+    ``outer`` are the client's calls, ``whole`` is the API's body if it did not stream.
     """
     carried = said.round.carried(str(question.options["model"]), outer)
     if question.dialect == "chat":
@@ -49,7 +49,7 @@ def message_of(said: AnswerSoFar) -> Json:
 
 
 def _reason(reason: str | None, *, calls: bool) -> str:
-    """Return why the answer ends, by the client's calls: the model's own reason can be a call of Quire's."""
+    """Return the reason for the end, judged by the client's calls: the model's own reason can be a call of Quire's."""
     reason = reason or "stop"
     if calls:
         return "tool_calls" if reason == "stop" else reason

@@ -1,8 +1,8 @@
 """Fit a request to the model that it goes to: ``row → request``, for the proxy and for windows alike.
 
-The messages come with what their answers carried (``carried``); the row says what of it is sent back, what stands in
-for it, and in which form everything else has to be. What an API refused although its row allows it is ``Learned``, and
-holds for that address and model from then on.
+The messages come with what their answers carried (``carried``). The row says what of it is sent back, what stands in
+for it, and which form everything else must have. If an API refuses what its row allows, this is noted in
+``RefusedForms`` and left out for that address and model from then on.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 
 from app.core.canonical import dumps, etag_of, hash_of
 from app.core.dialects.carried import AUDIO
-from app.core.dialects.learning import LIMITS, NOTHING, Learned, without
+from app.core.dialects.learning import LIMITS, NOTHING, RefusedForms, without
 from app.core.dialects.marking import marked
 from app.core.dialects.question import Dialect
 from app.core.dialects.told import told_blocks, told_messages
@@ -33,12 +33,12 @@ NO_THINKING: Json = {"type": "thinking", "thinking": "", "signature": ""}
 
 
 def fit(
-    row: ModelRow, dialect: Dialect, body: Mapping[str, Any], learned: Learned = NOTHING,
+    row: ModelRow, dialect: Dialect, body: Mapping[str, Any], learned: RefusedForms = NOTHING,
     repeated: Sequence[int] = (), now: float = math.inf,
 ) -> Json:  # fmt: skip
-    """Return the request as the model's API wants it. ``repeated``: what later requests repeat (``marking.marked``).
+    """Return the request as the model's API wants it. ``repeated``: see ``marking.marked``.
 
-    ``now``, in seconds since 1970: a recording of the API's own goes back by its id until it expires.
+    ``now`` is in seconds since 1970: the id of an API's own recording is sent back until it expires.
     """
     row = careful(row) if learned.careful else row
     fitted = _parameters(row if dialect == "chat" else replace(row, limit=""), dict(body), learned)
@@ -56,7 +56,7 @@ def fit(
 
 
 def careful(row: ModelRow) -> ModelRow:
-    """Return a row with the form of messages that every API takes."""
+    """Return the row with the form of messages that every API accepts."""
     return replace(row, null=False, ids=row.ids or "[A-Za-z0-9]{9}", lists=("user",), names=False, system="one",
         developer=False, alternate=True)  # fmt: skip
 
@@ -65,7 +65,7 @@ def careful(row: ModelRow) -> ModelRow:
 
 
 def fitted_window(found: Context, models: ModelTable, model: str, form: Format, *, alternate: bool = False) -> Context:
-    """Return a window as its model's API wants it, without what answers carried for other models."""
+    """Return a window as its model's API wants it, without members that answers carried for other models."""
     row = models.row(model, alternate=alternate)
     carries_none = found.is_plain or (_CARRIED not in found.body and b'"type":"reasoning"' not in found.body)
     if (form == "anthropic" and not alternate) or (row == GENERAL and carries_none):
@@ -85,7 +85,7 @@ def fitted_window(found: Context, models: ModelTable, model: str, form: Format, 
 # --- Parameters ------------------------------------------------------------------------------------------
 
 
-def _parameters(row: ModelRow, body: Json, learned: Learned) -> Json:
+def _parameters(row: ModelRow, body: Json, learned: RefusedForms) -> Json:
     body = _with_limit(row, body, learned)
     thinks = not (row.off and all(body.get(name) == value for name, value in row.off.items()))
     temperature = body.get("temperature")
@@ -114,7 +114,7 @@ def _parameters(row: ModelRow, body: Json, learned: Learned) -> Json:
     }
 
 
-def _with_limit(row: ModelRow, body: Json, learned: Learned) -> Json:
+def _with_limit(row: ModelRow, body: Json, learned: RefusedForms) -> Json:
     refused = learned.dropped & set(LIMITS)
     wanted = next((name for name in LIMITS if refused and name not in refused), row.limit)
     if not wanted or "messages" not in body or "max_output_tokens" in body:
@@ -135,7 +135,11 @@ def _choice(choice: Any) -> str:
 
 
 def chat_messages(
-    row: ModelRow, model: str, messages: Sequence[Mapping[str, Any]], learned: Learned = NOTHING, now: float = math.inf
+    row: ModelRow,
+    model: str,
+    messages: Sequence[Mapping[str, Any]],
+    learned: RefusedForms = NOTHING,
+    now: float = math.inf,
 ) -> list[Json]:
     """Return messages in OpenAI form as the model's API wants them."""
     if learned.told:
@@ -158,8 +162,8 @@ def chat_messages(
     return _named_calls(row, found)
 
 
-def _is_whole(message: Mapping[str, Any], model: str, learned: Learned) -> bool:
-    """Return whether an answer has what it carried, and not what stands for it once condensed."""
+def _is_whole(message: Mapping[str, Any], model: str, learned: RefusedForms) -> bool:
+    """Return whether an answer still has what it carried, not the stand-ins of a condensed one."""
     carried = sound_carried(message.get(CARRIED))
     if carried is None or carried["model"] != model or learned.bare:
         return False
@@ -188,7 +192,7 @@ def _needs_reasoning(row: ModelRow, messages: Sequence[Mapping[str, Any]]) -> li
 
 
 def _answer(
-    row: ModelRow, model: str, message: Mapping[str, Any], learned: Learned, now: float, *, is_due: bool
+    row: ModelRow, model: str, message: Mapping[str, Any], learned: RefusedForms, now: float, *, is_due: bool
 ) -> Json:
     found = {name: value for name, value in message.items() if name != CARRIED}
     carried = sound_carried(message.get(CARRIED))
@@ -254,7 +258,7 @@ def _plain(row: ModelRow, message: Json) -> Json:
 
 
 def _accepted_part(row: ModelRow, part: Json) -> Json:
-    """Return a part that the API takes: another one as text. No member of Chat Completions has a file's address."""
+    """Return a part, as text if the API does not accept it. Chat Completions has no member for a file's address."""
     if not (row.parts and part.get("type") not in row.parts) and "file_url" not in part.get("file", ()):
         return part
     return {"type": "text", "text": part.get("refusal") or quoted(part)}
@@ -310,7 +314,7 @@ def _with_ids(message: Json, ids: CallIds) -> Json:
 # --- Messages --------------------------------------------------------------------------------------------
 
 
-def _blocks(row: ModelRow, messages: Sequence[Mapping[str, Any]], learned: Learned) -> list[Json]:
+def _blocks(row: ModelRow, messages: Sequence[Mapping[str, Any]], learned: RefusedForms) -> list[Json]:
     loop = _loop(messages)
     ids = CallIds(row.ids)
     told: dict[str, str] = {}
@@ -341,14 +345,14 @@ def _with_block_id(block: Json, ids: CallIds) -> Json:
     return block
 
 
-def _lacks_thinking(row: ModelRow, learned: Learned, role: str, content: Sequence[Json]) -> bool:
+def _lacks_thinking(row: ModelRow, learned: RefusedForms, role: str, content: Sequence[Json]) -> bool:
     kinds = {block["type"] for block in content}
     is_wanted = row.returned == "calls" or THINKING[0] in learned.stand_ins
     return role == "assistant" and is_wanted and "tool_use" in kinds and kinds.isdisjoint(THINKING)
 
 
 def _loop(messages: Sequence[Mapping[str, Any]]) -> int:
-    """Return where the open tool loop begins: after the newest message in which the user says something."""
+    """Return where the open tool loop begins: behind the newest message in which the user says something."""
     for at in range(len(messages) - 1, -1, -1):
         content = messages[at]["content"]
         blocks = content if isinstance(content, list) else [{"type": "text"}]
@@ -359,7 +363,7 @@ def _loop(messages: Sequence[Mapping[str, Any]]) -> int:
 
 
 def _with_block_binding(row: ModelRow, body: Json) -> Json:
-    """Let an API that binds reasoning to what precedes it drop what is out of place, where it would refuse it."""
+    """Let an API that binds reasoning to earlier messages drop misplaced reasoning rather than refuse it."""
     thinking = body.get("thinking")
     kind = thinking.get("type") if isinstance(thinking, Mapping) else "adaptive"
     if not row.bound or kind != "adaptive":

@@ -22,7 +22,7 @@ def question(body: Mapping[str, Any]) -> Question:
 
 
 def _without_thinking(message: Any) -> Any:
-    """Return an answer as it was given: Dify and others show thinking in its text and send it back."""
+    """Return an answer without thinking in its text: Dify and others show it there and send it back."""
     content = message.get("content") if isinstance(message, Mapping) and message.get("role") == "assistant" else None
     found = _THINKING.match(content) if isinstance(content, str) else None
     return {**message, "content": content[found.end() :]} if found and content else message
@@ -39,7 +39,7 @@ def _function(tool: Json) -> Json:
 
 
 class ChatWriter:
-    """Pass chunks on, without the parts of other dialects. A custom tool's call is told once it has come whole."""
+    """Passes chunks on, without parts of other dialects. A custom tool's call is passed on once it is complete."""
 
     def __init__(self, created: int = 0, custom: Collection[str] = (), *, tells_usage: bool = True) -> None:
         self._created, self._tells_usage = created, tells_usage
@@ -97,7 +97,7 @@ class ChatWriter:
         return shown
 
     def _holds(self, part: Mapping[str, Any]) -> bool:
-        """Keep a part of a custom tool's call back. Return whether it is one."""
+        """Hold back a part of a custom tool's call. Return whether it is one."""
         if (call := self._held.get(part["index"])) is not None:
             _grow(call, part)
         elif function_name(part) in self._custom:

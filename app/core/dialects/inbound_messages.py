@@ -23,7 +23,7 @@ CHOICES = {"auto": "auto", "any": "required", "none": "none"}
 
 
 def question(body: Mapping[str, Any]) -> Question:
-    """Read a request that was checked already, but for its tools' names and its system prompt. Raises Invalid."""
+    """Read a validated request. Raises Invalid for its tools' names and its system prompt, which are checked here."""
     problems: list[FieldError] = []
     functions: list[Json] = []
     hosted: dict[str, str] = {}
@@ -207,7 +207,7 @@ def _text_block(citations: Any = None) -> Json:
 
 
 def grow(block: Json, delta: Mapping[str, Any]) -> None:
-    """Add a delta of Messages to its block; a call's input is left to whoever has all of it."""
+    """Add a delta to its block, except a call's input, which is parsed once it is complete."""
     for name, value in delta.items():
         if name == "citation":
             block["citations"] = [*(block.get("citations") or []), value]
@@ -216,7 +216,7 @@ def grow(block: Json, delta: Mapping[str, Any]) -> None:
 
 
 def arguments_of(text: str) -> Json:
-    """Return the input of a call; of one that was cut off, what had come whole, as Anthropic's clients send it back."""
+    """Return a call's input. Of a cut one, return the complete part, because Anthropic's clients send that back."""
     found = loads(text or "{}")
     if found is None:
         found = next((whole for whole in map(loads, _closings(text)) if whole is not None), None)
@@ -224,7 +224,7 @@ def arguments_of(text: str) -> Json:
 
 
 def _closings(text: str) -> Iterator[str]:
-    """Yield the beginnings of a cut JSON text at which it can be closed, with what closes them, longest first."""
+    """Yield the beginnings of a cut JSON text that can be closed, each with its closing brackets, longest first."""
     is_within, stack, ends = False, "", list[tuple[int, str]]()
     for at, character in enumerate(text):
         if character == '"' and not (is_within and re.search(r"(?<!\\)(\\\\)*\\$", text[max(0, at - 64) : at])):

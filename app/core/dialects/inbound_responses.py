@@ -1,4 +1,4 @@
-"""Responses, the client's side: a request read as a question, an answer written as items and their events."""
+"""Responses, the client's side: read a request as a question, write an answer as items and their events."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ECHOED = (
 
 
 def question(body: Mapping[str, Any]) -> Question:
-    """Read a request. What comes before a compaction is in it already. Raises Invalid."""
+    """Read a request. Items before a compaction are left out, because it stands for them. Raises Invalid."""
     problems: list[FieldError] = []
     functions: list[Json] = []
     hosted: dict[str, str] = {}
@@ -42,7 +42,7 @@ def question(body: Mapping[str, Any]) -> Question:
 
 
 def after_compaction(given: Any) -> tuple[Mapping[str, Any] | None, list[Any]]:
-    """Return the newest compaction of the input and the items after it, without those that request another."""
+    """Return the newest compaction in the input and the items after it, without triggers of another one."""
     items = [{"role": "user", "content": given}] if isinstance(given, str) else list(given or [])
     kinds = [item.get("type") if isinstance(item, Mapping) else None for item in items]
     last = max((place for place, kind in enumerate(kinds) if kind == COMPACTION), default=None)
@@ -188,7 +188,7 @@ class ResponsesWriter:
         return len(self._output) - 1
 
     def _own_id(self, prefix: str) -> str:
-        """Return an id for the next item; the same whenever the answer is written."""
+        """Return an id for the next item. It is the same each time the answer is written."""
         return f"{prefix}_{self._id.partition('_')[2]}_{len(self._output)}"
 
     def _within(self) -> Json:

@@ -1,4 +1,4 @@
-"""Stored questions as items of Responses, each with an id of its message's id and seq and its place in that."""
+"""Stored questions as items of Responses. An item's id is made of its message's id and seq and its place in it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MARKS = frozenset(mark.say(language) for mark in (wording.ERASED, wording.PRUNE
 
 
 def is_mark(draft: Draft, stored_digest: bytes | None) -> bool:
-    """Return whether a message was erased or pruned: it is a mark, and was something else when it was stored."""
+    """Return whether a message was erased or pruned: its view is a mark, and was something else when it was stored."""
     if stored_digest in (None, digest(draft)):
         return False
     texts = filter(None, [draft.text, *(result.text for result in draft.results)])
@@ -26,7 +26,7 @@ def is_mark(draft: Draft, stored_digest: bytes | None) -> bool:
 
 
 def identified_items(draft: Draft, message_id: UUID, seq: int) -> list[Json]:
-    """Return the items of a message that no assistant said."""
+    """Return the items of a message that is not an assistant's."""
     found = items_of(
         [{"role": "tool", "tool_call_id": result.call_id, "content": result.content} for result in draft.results]
     )

@@ -45,7 +45,7 @@ class _Reading:
         self._calls: list[Json] = []
 
     def take(self, item: Mapping[str, Any]) -> tuple[str, str] | None:
-        """Read an item. Return the field that is wrong with it, and how, if any."""
+        """Read an item. Return the faulty field and what is wrong with it, or None."""
         kind = str(item.get("type") or ("message" if "role" in item else None))
         if kind == "message" and item.get("role") == "assistant":
             parts = parts_of(item.get("content"))
@@ -122,7 +122,7 @@ def is_call(item: Mapping[str, Any]) -> bool:
 
 
 def opaque_part(item: Mapping[str, Any]) -> Json:
-    """Return an item as it came; ``call``: it is sent in place of the call, or the result, of this id."""
+    """Return an item unchanged as a part. With ``call``, it is sent in place of the call or result with this id."""
     return {"type": "reasoning", "item": dict(item), **({"call": item["call_id"]} if is_call(item) else {})}
 
 
@@ -172,7 +172,7 @@ def custom_call(call: Mapping[str, Any], custom: Collection[str]) -> Json:
 
 
 def function_call(call: Mapping[str, Any]) -> Json:
-    """Return a call with its function in place, whichever form it has."""
+    """Return a call with a ``function``, whichever form it came in."""
     function = function_of(dict(call))
     called = {name: function.get(name) for name in ("name", "arguments")}
     return {**{n: v for n, v in call.items() if n not in ("custom", *called)}, "type": "function", "function": called}

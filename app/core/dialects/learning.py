@@ -1,6 +1,6 @@
-"""Learn from an API's refusal about the form of its requests, whatever its table's row says.
+"""Learn from an API's refusal which request forms it does not accept, whatever its table row says.
 
-A refusal is read for the names in it: a member that it does not know is left out, one that it misses is stood in for.
+A refusal is searched for names: an unknown member is left out, and a missing one gets a stand-in.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _QUOTED = re.compile(r"['\"`‘“](\w+)['\"`’”]")
 
 
 @dataclass(frozen=True, slots=True)
-class Learned:
+class RefusedForms:
     """Members and forms that an API refused."""
 
     dropped: frozenset[str] = frozenset()
@@ -63,14 +63,14 @@ class Learned:
         return self.bare, self.careful, self.told
 
 
-NOTHING = Learned()
+NOTHING = RefusedForms()
 
 
-def lessons(learned: Learned, body: Mapping[str, Any], told: str) -> Iterator[Learned]:
-    """Yield what can be done without after a refusal, what is most likely first.
+def lessons(learned: RefusedForms, body: Mapping[str, Any], told: str) -> Iterator[RefusedForms]:
+    """Yield what to leave out after a refusal, the likeliest first.
 
-    A member that the refusal names is left out, or stood in for where it is missing; otherwise nothing that earlier
-    answers carried is sent. Where calls lack reasoning that nothing can stand in for, they are told as text.
+    A member that the refusal names is left out, or gets a stand-in if it is missing. Otherwise nothing that earlier
+    answers carried is sent. Calls that lack reasoning for which there is no stand-in become text.
     """
     is_missing, is_unknown = (bool(re.search(pattern, told)) for pattern in (MISSING, UNKNOWN))
     messages = body.get("messages") or []
@@ -99,8 +99,8 @@ def _kinds(message: Mapping[str, Any]) -> set[Any]:
 
 
 def _likely(
-    learned: Learned, body: Mapping[str, Any], told: str, *, is_missing: bool, is_unknown: bool
-) -> Learned | None:
+    learned: RefusedForms, body: Mapping[str, Any], told: str, *, is_missing: bool, is_unknown: bool
+) -> RefusedForms | None:
     words, sure = _names_in(told)
     if learned.bare and is_missing and re.search(REASONING, told):
         return replace(learned, bare=False)
@@ -115,8 +115,8 @@ def _likely(
     return fewer or _guess(learned, told)
 
 
-def _guess(learned: Learned, told: str) -> Learned | None:
-    """Return what may help where a refusal names nothing that was sent."""
+def _guess(learned: RefusedForms, told: str) -> RefusedForms | None:
+    """Return what can help if a refusal names nothing that was sent."""
     is_of_reasoning = bool(re.search(REASONING, told))
     if re.search(SHAPE, told) and not is_of_reasoning and not learned.careful:
         return replace(learned, careful=True)
@@ -125,14 +125,14 @@ def _guess(learned: Learned, told: str) -> Learned | None:
 
 
 def blames_form(body: Mapping[str, Any], told: str) -> bool:
-    """Return whether a refusal is about a member of the request, not about what is asked."""
+    """Return whether a refusal is about the request's form, not about its content."""
     words, sure = _names_in(told)
     named = any(name in words for name in body if name not in ESSENTIAL) or "tools" in words
     return named or bool(re.search(FIELD, told)) or bool(_inner_names(body) & sure)
 
 
 def _names_in(told: str) -> tuple[set[str], set[str]]:
-    """Return the names in a refusal, of a path the last one, and those of them that stand in a path or in quotes."""
+    """Return the names in a refusal (of a path the last one), and those of them in paths or quotation marks."""
     told = _LIST.sub(lambda found: ".".join(re.findall(r"\w+", found[0])), told)
     paths = [re.findall(r"[A-Za-z_]\w*", path) for path in _PATH.findall(told)]
     last = {path[-1] for path in paths if path}
@@ -140,8 +140,8 @@ def _names_in(told: str) -> tuple[set[str], set[str]]:
     return last | set(re.findall(r"[A-Za-z_]\w*", rest)), last | set(_QUOTED.findall(rest))
 
 
-def _absent(learned: Learned, body: Mapping[str, Any], words: set[str]) -> set[str]:
-    """Return the words that name a member which some answer with calls does not have."""
+def _absent(learned: RefusedForms, body: Mapping[str, Any], words: set[str]) -> set[str]:
+    """Return the words that name a member which some answer with calls lacks."""
     named = {word for word in words if re.fullmatch(r"reasoning|[a-z]+(_[a-z]+)+", word)} - learned.stand_ins - _WORDS
     messages = [message for message in body.get("messages") or [] if message.get("role") != "user"]
     sent = [set(message) for message in messages if message.get("tool_calls")]
@@ -150,9 +150,9 @@ def _absent(learned: Learned, body: Mapping[str, Any], words: set[str]) -> set[s
 
 
 def _without_named(
-    learned: Learned, body: Mapping[str, Any], words: set[str], sure: set[str], *, is_unknown: bool
-) -> Learned | None:
-    """Return what is learned of a refusal that names a member; of several, the ``sure`` ones count."""
+    learned: RefusedForms, body: Mapping[str, Any], words: set[str], sure: set[str], *, is_unknown: bool
+) -> RefusedForms | None:
+    """Return the lesson of a refusal that names a member. If it names several, the ``sure`` ones count."""
     outer = {name for name in body if name not in ESSENTIAL and name in words} - learned.dropped
     inner = (_inner_names(body) & words) - learned.inner
     if outer & sure or (outer and not inner & sure):
@@ -176,7 +176,7 @@ def _can_go(name: str, owner: Mapping[str, Any]) -> bool:
 
 
 def without(value: Any, names: frozenset[str]) -> Any:
-    """Return a value without the members of these names, and without the objects that they leave empty."""
+    """Return a value without members of these names, and without objects that become empty."""
     if isinstance(value, list):
         return [without(item, names) for item in value]
     if not isinstance(value, Mapping):

@@ -1,8 +1,7 @@
-"""Marks for a prompt cache that is only read where one was set, and never matches a shorter prefix by itself.
+"""Marks for prompt caches that are read only at a mark and never match a shorter prefix by themselves.
 
-They stand behind what later requests repeat, most important first, and never behind what is volatile: recalled text, or
-a result that shrinks to a line. A client decides where it wants none; where its own marks stand on text that is shown,
-they are kept as far as the API takes that many.
+They stand behind what later requests repeat, most important first, and never behind volatile text: recalls, or results
+that shrink to a line. A client can opt out. Its own marks on shown text are kept, as many as the API allows.
 """
 
 from __future__ import annotations
@@ -26,11 +25,11 @@ UNMARKED = ("thinking", "redacted_thinking")
 
 
 def places(fleeting: Sequence[bool], roles: Sequence[str]) -> list[int]:
-    """Return after which messages to mark, most important first. ``fleeting``: the next turn does not repeat it.
+    """Return the messages to mark behind, most important first. The next turn does not repeat ``fleeting`` ones.
 
-    The next call of a turn repeats everything: the end. The next turn repeats what is before the first that is
-    fleeting. The one before ends them where an API only looks a few blocks back: before the last answer in a turn,
-    and before the last user message between turns.
+    The next call of a turn repeats everything, so the end is marked. The next turn repeats what comes before the first
+    fleeting message. Because some APIs look back only a few blocks, the end of the previous request is marked too:
+    before the last answer in a turn, before the last user message between turns.
     """
     end = len(roles) - 1
     lasting = next((at for at, is_fleeting in enumerate(fleeting) if is_fleeting), len(roles)) - 1
@@ -42,7 +41,7 @@ def places(fleeting: Sequence[bool], roles: Sequence[str]) -> list[int]:
 
 
 def marked(cache: PromptCache, dialect: Dialect, body: Json, repeated: Sequence[int]) -> Json:
-    """Return a request with marks, where its API has no other way to reuse a prefix.
+    """Return a request with marks, if its API has no other way to reuse a prefix.
 
     ``repeated``: how many messages follow each place to mark (``places``).
     """
@@ -58,7 +57,7 @@ def marked(cache: PromptCache, dialect: Dialect, body: Json, repeated: Sequence[
 
 
 def _without_mode(body: Json) -> Json:
-    """Return a request that does not turn the cache off: a client's explicit marks are not those of the window."""
+    """Return the request without a mode that turns automatic caching off: a client's marks do not fit the window."""
     options = body.get("prompt_cache_options")
     if not isinstance(options, Mapping) or options.get("mode") != "explicit":
         return body
@@ -84,7 +83,7 @@ def _chat_marked(cache: PromptCache, body: Json, repeated: Sequence[int]) -> Jso
 
 
 def _can_be(message: Json, kind: str, name: str) -> bool:
-    """Return whether a message can be marked: Responses takes the assistant's text in no form that has marks."""
+    """Return whether a message can be marked: in Responses, assistant text has no form with marks."""
     content, role = message.get("content"), message.get("role")
     return (
         role in ROLES[kind]

@@ -1,4 +1,4 @@
-"""Memories as files: paths, directories and edits, as an agent's memory tool knows them.
+"""Memories as files: the paths, directories and edits of an agent's memory tool.
 
 A path is a key: `/memories/notes/tea.md` of the tool and `/notes/tea.md` of a store are the key `notes/tea.md`.
 """
@@ -22,7 +22,7 @@ _NOT_IN_PATHS = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 
 
 class FileMistake(Exception):  # noqa: N818 - a model's mistake is an answer, not an error
-    """The answer to a model's command that cannot be done."""
+    """A command of a model cannot be carried out. The text is the answer."""
 
 
 def path_problem(path: str) -> str | None:
@@ -61,7 +61,7 @@ def below(directory: str, keys: Iterable[str]) -> list[str]:
 
 
 def grouped(prefix: str, paths: Iterable[str], depth: int) -> Iterator[str]:
-    """Yield the paths below a prefix down to a depth (0: any), each deeper one as its directory, once and in order."""
+    """Yield the paths below a prefix in order, down to a depth (0: any); deeper ones once, as their directory."""
     seen = ""
     for path in sorted(paths):
         segments = path.removeprefix(prefix).split("/")
@@ -72,7 +72,7 @@ def grouped(prefix: str, paths: Iterable[str], depth: int) -> Iterator[str]:
 
 
 def directory(path: str, key: str, sizes: Mapping[str, int]) -> str:
-    """Return what a view of a directory shows. ``sizes``: bytes of the files in it by key."""
+    """Return the listing of a directory. ``sizes``: bytes of its files by key."""
     own = key and f"{key}/"
     visible = [name for name in sizes if not any(part.startswith(".") for part in name.removeprefix(own).split("/"))]
     entries: dict[str, int] = {}
@@ -98,7 +98,7 @@ def numbered(lines: Iterable[str], first: int = 1) -> str:
 
 
 def file(path: str, content: str, view_range: list[int] | None) -> str:
-    """Return what a view of a file shows; ``view_range``: its first and last line, -1 for the end."""
+    """Return the numbered lines of a file. ``view_range``: the first and the last line, -1 for the end."""
     lines, first = content.split("\n"), 1
     if view_range is not None and len(view_range) == 2:
         first = max(1, view_range[0])
@@ -107,7 +107,7 @@ def file(path: str, content: str, view_range: list[int] | None) -> str:
 
 
 def replaced(path: str, content: str, old: str, new: str) -> tuple[str, str]:
-    """Return the content with one text in the place of another, and what a model is told. Raises FileMistake."""
+    """Return the content with one text replaced by another, and the answer for the model. Raises FileMistake."""
     count = content.count(old) if old else 0
     if not count:
         raise FileMistake(f"No replacement was performed, old_str `{old}` did not appear verbatim in {path}.")
@@ -127,7 +127,7 @@ def replaced(path: str, content: str, old: str, new: str) -> tuple[str, str]:
 
 
 def inserted(content: str, at: int, text: str) -> str:
-    """Return the content with a text after so many lines. Raises FileMistake."""
+    """Return the content with a text inserted after a line. Raises FileMistake."""
     lines = content.split("\n")
     if lines[-1] == "":
         lines.pop()

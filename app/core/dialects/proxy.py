@@ -1,4 +1,4 @@
-"""Decisions of the proxy in front of a model: what a list asks, whose calls an answer contains, what comes next.
+"""Decisions of the proxy in front of a model: what a client's list asks, and whose calls an answer contains.
 
 **What a list asks.** A client sends its whole list each time, or only what is new; some change the text of answers
 before they send them back (they strip it, or keep only the part that was read). So if a list and the stored messages
@@ -45,7 +45,7 @@ RoleAndDigest = tuple[str, bytes]
 
 
 @dataclass(frozen=True, slots=True)
-class Met:
+class MeetingPlace:
     """The position where a client's list meets the stored messages."""
 
     new_from: int
@@ -66,8 +66,8 @@ def meet(
     is_whole: bool,
     retried: bool,
     overtaken_by: int = 0,
-) -> Met:
-    """Find where a list meets the stored messages; both begin with ``same`` messages.
+) -> MeetingPlace:
+    """Find where a list meets the stored messages. Both begin with the same ``same`` messages.
 
     ``tail`` holds the stored messages beyond these, oldest first: all of them, or (not ``is_whole``) the newest.
     ``retried``: the client marked the request as a retry. ``overtaken_by``: how many of the newest were stored since it
@@ -79,28 +79,27 @@ def meet(
     if both == len(listed):
         return _meet_end(said, tail, both, overtaken_by, retried=retried)
     if both == len(stored):
-        return Met(same + both)
+        return MeetingPlace(same + both)
     begins_alike = same + both > 0  # otherwise a message that is sent alone could be repeated on purpose
     if (begins_alike or retried) and (end := _asked_last(rest[both:], tail[both:])) is not None:
-        return Met(len(said), both + end, tuple(range(both + end, len(tail))))
+        return MeetingPlace(len(said), both + end, tuple(range(both + end, len(tail))))
     found = match(listed[both:], stored[both:], stored=len(stored) - both, joins_forks=True)
     assert found is not None
     if found.ahead:
         return _meet_end(said, tail, len(tail) - found.ahead, overtaken_by, retried=retried)
     first = same + both
-    return Met(first + found.matched, len(tail), passed_over=tuple(first + i for i in found.passed_over))
+    return MeetingPlace(first + found.matched, len(tail), passed_over=tuple(first + i for i in found.passed_over))
 
 
 def leaves_out(said: Sequence[RoleAndDigest], tail: Sequence[RoleAndDigest]) -> bool:
-    """Return whether a list leaves out an answer of the stored messages that it is to continue."""
+    """Return whether a list omits an answer of the stored messages that it must continue."""
     both = _common(_without_answers(said), _without_answers(tail))
     return any(role == "assistant" for role, _ in tail[both:])
 
 
 def edited(said: Sequence[RoleAndDigest], same: int, tail: Sequence[RoleAndDigest], *, is_whole: bool) -> int:
-    """Return after how many of its messages a whole list leaves an answered turn of the stored messages out and goes on
-    otherwise; 0 if it does not. What the messages have in common must hold an answer: a list of new messages alone can
-    begin as the stored ones do.
+    """Return after how many messages a complete list replaces an answered turn of the stored ones; 0 if it does not.
+    The messages in common must hold an answer, because a list of only new messages can begin like the stored ones.
     """
     rest = said[same:]
     listed, stored = _without_answers(rest), _without_answers(tail)
@@ -114,13 +113,13 @@ def edited(said: Sequence[RoleAndDigest], same: int, tail: Sequence[RoleAndDiges
 
 
 def is_reworded(one: str, other: str) -> bool:
-    """Return whether a message can be an edited one, by Dice's coefficient of pairs of characters: in linear time."""
+    """Return whether a message can be an edit of another, by Dice's coefficient of character pairs, in linear time."""
     said, told = (Counter(pairwise(text[:COMPARED_CHARACTERS])) for text in (one, other))
     return 2 * (said & told).total() >= ALIKE_SHARE * (said.total() + told.total())
 
 
 def stored_ids(answer: Sequence[Draft], stored: Sequence[OpenCall]) -> dict[str, str]:
-    """Return the stored ids, by a list's, of the calls that its answer leaves open: told by place, as answers are."""
+    """Map the ids of a list's open calls to the stored ids, by position."""
     answered = {result.call_id for draft in answer[1:] for result in draft.results}
     calls = [call for call in answer[0].calls if call.id not in answered]
     is_alike = [call.name for call in calls] == [call.name for call in stored]
@@ -129,21 +128,21 @@ def stored_ids(answer: Sequence[Draft], stored: Sequence[OpenCall]) -> dict[str,
 
 def _meet_end(
     said: Sequence[RoleAndDigest], tail: Sequence[RoleAndDigest], end: int, overtaken_by: int, *, retried: bool
-) -> Met:
-    """Return how a list meets the tail that ends within it: only answers follow there, or it is repeated."""
+) -> MeetingPlace:
+    """Return the place of a list that ends within the tail: only answers follow it, or it asks again."""
     answers = 0
     while end + answers < len(tail) and tail[end + answers][0] == "assistant":
         answers += 1
     left = len(tail) - end
     if left == answers or (retried and answers):
-        return Met(len(said), end, tuple(range(end, end + answers)))
+        return MeetingPlace(len(said), end, tuple(range(end, end + answers)))
     if left <= overtaken_by:
-        return Met(len(said), end)  # its own answer is among what follows, or comes
+        return MeetingPlace(len(said), end)  # its own answer is among what follows, or comes
     first = _turn(said)
     again = _asked_last(said[first:], tail[end:])
     if again is not None:  # it was said again already
-        return Met(len(said), end + again, tuple(range(end + again, len(tail))))
-    return Met(first)
+        return MeetingPlace(len(said), end + again, tuple(range(end + again, len(tail))))
+    return MeetingPlace(first)
 
 
 def _turn(said: Sequence[RoleAndDigest]) -> int:
@@ -177,7 +176,7 @@ def _common(one: Sequence[bytes], other: Sequence[bytes]) -> int:
 
 
 def answered_prefixes(roles: Sequence[str], chains: Sequence[bytes]) -> list[bytes]:
-    """Return the chains of the list's prefixes that contain an answer: the possible ends of its conversation."""
+    """Return the chains of the list's prefixes that contain an answer. Its conversation can end with any of them."""
     first = next((i for i, role in enumerate(roles) if role == "assistant"), len(roles))
     return list(chains[first + 1 :][-PREFIXES_MAX:])
 
@@ -198,9 +197,9 @@ def continued(
 ) -> str | None:
     """Return the conversation that a list continues; candidates are ordered latest first.
 
-    It is one whose first answer is in the list or, for a request marked as a retry, one that began with this very
-    request. The same opening words are no evidence. Among several with the same content, one that ends where the list
-    continues wins over one in which the same question was asked and answered; among those, the longest.
+    Its first answer must be in the list or, for a retry, it must begin with this very request: equal opening words
+    prove nothing. Among several, one that ends where the list continues wins over one in which the question was
+    answered already; then the longest wins.
     """
     place = {chain: index for index, chain in enumerate(chains)}
     known = [c for c in candidates if c.answered in place]
@@ -233,13 +232,13 @@ def _only_results(message: Mapping[str, Any]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class ToolOwners:
-    """The names of the recall tools, and of the client's: among equal names the client's win."""
+    """The names of the recall tools and of the client's tools. An equal name is the client's."""
 
     recall: Collection[str]
     client: Collection[str]
 
     def is_inner(self, name: str) -> bool:
-        """Return whether a call of a tool is Quire's to run."""
+        """Return whether Quire runs the calls of a tool."""
         return name in self.recall and name not in self.client
 
     def divide(self, calls: Sequence[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
@@ -257,9 +256,9 @@ def names_of(tools: object) -> frozenset[str]:
 def offered(
     client_tools: Sequence[dict[str, Any]], recall_tools: Sequence[dict[str, Any]], *, recalls: bool
 ) -> tuple[list[dict[str, Any]], bool]:
-    """Return the tools of a request to the model, and whether they can be called.
+    """Return the tools of a model request, and whether they can be called.
 
-    A tool of the client's takes the place of Quire's of the same name.
+    A tool of the client replaces Quire's tool of the same name.
 
     Once no more recalls are allowed, Quire's tools are removed; if there are no others, their use is forbidden instead,
     since some providers reject calls in messages without tools.
@@ -272,7 +271,7 @@ def offered(
 
 
 def added(one: Mapping[str, Any] | None, other: object) -> dict[str, Any] | None:
-    """Return the usage of two calls together; what is no number is the later one's."""
+    """Return the sum of two calls' usage. Members that are no numbers come from the later call."""
     if not isinstance(other, Mapping):
         return dict(one) if one is not None else None
     total: dict[str, Any] = dict(one or {})

@@ -1,4 +1,4 @@
-"""A client's question in the neutral form, and the interface between the two sides of a translation."""
+"""A client's request in the neutral form, and the interfaces of both sides of a translation."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Question:
 
     @property
     def customs(self) -> frozenset[str]:
-        """The names of the client's tools that take a text; Messages has none."""
+        """The names of the client's custom tools, whose input is text; none in Messages."""
         tools = self.body.get("tools") or () if self.dialect != "messages" else ()
         return frozenset(name for tool in tools if tool.get("type") == "custom" and (name := function_name(tool)))
 
@@ -86,16 +86,16 @@ Event = tuple[str | None, Json]
 
 
 class Writer(Protocol):
-    """Writes one answer in a client's dialect, of chunks of Chat Completions."""
+    """Writes one answer in a client's dialect from chunks of Chat Completions."""
 
     def feed(self, chunk: Mapping[str, Any]) -> list[Event]:
-        """Return the events of a part of the answer."""
+        """Return the events for a chunk."""
 
     def end(self, usage: Mapping[str, Any] | None) -> list[Event]:
         """Return the events that end it."""
 
     def whole(self) -> Json:
-        """Return the answer in one piece, once it has ended."""
+        """Return the complete answer as one body, after ``end``."""
 
 
 def function_name(tool: object) -> str | None:

@@ -1,8 +1,8 @@
 """An answer as stored: in OpenAI's form, or in the form of the dialect with more content.
 
-Parts that only one dialect has return to the model in their place. Those of Messages are blocks among others, so such
-an answer is stored in Anthropic's form. Those of Responses are items: each is a content part of the type ``reasoning``,
-which windows of other dialects leave out, and names the call that it preceded, if any.
+Parts that only one dialect has are sent back to the model in their place. In Messages they are blocks among others, so
+such an answer is stored in Anthropic's form. In Responses they are items: each is stored as a content part of the type
+``reasoning``, which windows of other dialects leave out, with the id of the call that follows it, if one does.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ def message(
     parts: Sequence[StoredPart], calls: Sequence[Mapping[str, Any]], text: str | None, earlier: str = "",
     carried: Json | None = None,
 ) -> Json:  # fmt: skip
-    """Return a model's output of one call, with some of its calls.
+    """Return the output of one model call as a message, with some of its tool calls.
 
-    ``text`` is the whole answer's, whose beginning ``earlier`` is not in the parts; None: it is stored with a later
-    part of the answer.
+    ``text`` is the whole answer's. Its beginning ``earlier`` is not in the parts; None means that a later part stores
+    the text.
     """
     dialects = {part.dialect for part in parts if part.kind == "native"}
     if "messages" in dialects or any(call.get("block") for call in calls):
@@ -86,7 +86,7 @@ def _items(parts: Sequence[StoredPart], calls: Sequence[Mapping[str, Any]]) -> l
 
 
 def chunks(message: Mapping[str, Any], head: Mapping[str, Any]) -> list[Json]:
-    """Return a stored answer roughly as the chunks that it came in."""
+    """Return a stored answer as chunks, roughly as it came."""
     content = message.get("content")
     parts = content if isinstance(content, list) else []
     is_plain = all(part.get("type") == "text" and not part.get("citations") for part in parts)

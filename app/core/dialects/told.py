@@ -1,4 +1,4 @@
-"""Tool turns as text, for an API that takes no calls without reasoning that it signed and that is no longer there."""
+"""Tool turns as text, for an API that refuses calls without their signed reasoning when that is gone."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Content = str | list[Json] | None
 
 
 def told_messages(messages: Iterable[Mapping[str, Any]], kept: Collection[int]) -> Iterator[Json]:
-    """Yield messages in OpenAI form whose calls and results are text, but for those of the messages at ``kept``."""
+    """Yield messages in OpenAI form with calls and results as text, except those of the messages at ``kept``."""
     names: dict[str, str] = {}
     for at, message in enumerate(messages):
         calls: Sequence[Json] = message.get("tool_calls") or ()
@@ -32,7 +32,7 @@ def told_messages(messages: Iterable[Mapping[str, Any]], kept: Collection[int]) 
 
 
 def told_blocks(content: Iterable[Json], names: dict[str, str], *, is_kept: bool) -> Iterator[Json]:
-    """Yield a message's blocks with its calls and results as text. ``names``: the tools of calls that are text so far.
+    """Yield a message's blocks with calls and results as text. ``names``: the tools of calls that became text.
 
     ``is_kept``: its own calls stay calls.
     """

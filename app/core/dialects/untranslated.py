@@ -25,9 +25,9 @@ itself; what is *refused* says why.
 
 
 def check(question: Question, upstream: Dialect) -> list[str]:
-    """Return the options that are dropped, and the types of content parts that the API reads only by their names.
+    """Return the dropped options, and the types of content parts of which the API sees only the names.
 
-    Raises Invalid, which names each thing that the API cannot do.
+    Raises Invalid, which names every option that the API cannot serve.
     """
     if question.dialect == upstream:
         return []
@@ -56,7 +56,7 @@ def _quoted(messages: Iterable[Any], upstream: Dialect) -> list[str]:
 
 
 def quoted_in_window(body: Iterable[Placed], form: Format) -> list[str]:
-    """Return the types of content parts that a window in this form has only by their names."""
+    """Return the types of content parts of which a window in this form shows only the names."""
     upstream: Dialect = "messages" if form == "anthropic" else "chat"
     texts = (placed.text if form == "openai" or placed.anthropic is None else placed.anthropic for placed in body)
     return _quoted((one for text in texts if '"content":[' in text for one in json.loads(f"[{text}]")), upstream)

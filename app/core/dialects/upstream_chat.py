@@ -1,4 +1,4 @@
-"""Chat Completions, the model's side: the neutral form is its own, but for parts that come from other dialects."""
+"""Chat Completions, the model's side. Its form is the neutral one, except for parts from other dialects."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def tools(question: Question) -> list[Json]:
 
 
 def request(question: Question, shown: ShownToClient) -> Json:
-    """Return the body of a request. A stream is asked for its usage, which the client gets only if it wants it."""
+    """Return the body of a request. Streams always report their usage; the client gets it only on request."""
     options = question.options.get("stream_options")
     told = {**(options if isinstance(options, Mapping) else {}), "include_usage": True}
     streams = question.streams or question.dialect != "chat"
@@ -66,7 +66,7 @@ class ChatReader:
         return {**choice, "delta": {**told, **({"tool_calls": plain} if "tool_calls" in delta or plain else {})}}
 
     def _takes(self, part: Any) -> bool:
-        """Keep a part of a custom tool's call back. Return whether it is one."""
+        """Hold back a part of a custom tool's call. Return whether it is one."""
         custom = part.get("custom") if isinstance(part, Mapping) else None
         if not isinstance(custom, Mapping):
             return False
@@ -80,7 +80,7 @@ class ChatReader:
 
 
 def events(whole: Mapping[str, Any]) -> list[Json]:
-    """Return the one event that an answer in one piece is."""
+    """Return the only event of an answer in one piece."""
     choice = dict(whole["choices"][0])
     message = choice.pop("message")
     calls = [{"index": index, **call} for index, call in enumerate(message.get("tool_calls") or [])]

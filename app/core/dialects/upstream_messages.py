@@ -1,7 +1,7 @@
 """Messages, the model's side: send a window as a request, read the answer's events as chunks.
 
-A client of the same dialect has every option passed on, and its own tools as it declared them. Its marks for the prompt
-cache are kept where what they stand on is shown (``marking``).
+A client of the same dialect gets every option passed on, and its tools as declared. Its cache marks are kept if the
+marked text is shown (``marking``).
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def _output(response_format: Any) -> Json | None:
 
 
 def _system(given: Any, shown: str) -> list[Json]:
-    """Return the system prompt, with the client's blocks as they came where it begins with them."""
+    """Return the system prompt. If it begins with the client's blocks, they stay as they came."""
     blocks = [block for block in given if block["text"]] if isinstance(given, list) else []
     text = PROMPTS_APART.join(block["text"] for block in blocks)
     if not text or not shown.startswith(text):
@@ -104,7 +104,7 @@ def _system(given: Any, shown: str) -> list[Json]:
 
 
 def _with_marks(messages: Sequence[Json], given: Any) -> list[Json]:
-    """Return messages with the client's marks where what they stand on is shown, each once, and no others."""
+    """Return messages with the client's marks on the texts that are shown, each once, and no others."""
     marks = {dumps(_bare(block)): block[CONTROL] for block in _blocks(given) if block.get(CONTROL)}
     found = []
     for message in reversed(messages):
@@ -197,7 +197,7 @@ class MessagesReader:
         return [self._native(event, part=self._block)]
 
     def _native(self, event: Mapping[str, Any], part: Json | None = None, **more: Any) -> Json:
-        """Return an event that only clients of the same dialect understand; ``part``: what has now come whole."""
+        """Return an event that only clients of the same dialect understand. ``part``: a native part, now complete."""
         native: Json = {"dialect": "messages", "event": dict(event)}
         if part is not None:
             native["part"] = part

@@ -1,7 +1,7 @@
-"""Responses, the model's side: a window sent as items, the events of the answer read as chunks.
+"""Responses, the model's side: send a window as items, read the answer's events as chunks.
 
-Quire keeps the conversation, so the API is asked to store nothing, and to give its reasoning in a form that can be
-given back.
+Quire stores the conversation, so the API is asked to store nothing, and to return reasoning in a form that can be sent
+back.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ OWN_ITEMS = ("message", "function_call", "custom_tool_call")
 
 
 def tools(question: Question) -> list[Json]:
-    """Return the client's tools; recall tools that follow them are flattened with the request."""
+    """Return the client's tools. Recall tools follow later, and are flattened with the request."""
     if question.dialect == "responses":
         return list(question.body.get("tools") or ())
     return list(question.tools)

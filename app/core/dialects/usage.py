@@ -1,4 +1,4 @@
-"""Read what a proxied request used, as its model's API reported it, and work out what that costs."""
+"""Read the usage that a model's API reports for a proxied request, and compute its cost."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ WRITTEN = ("cache_write_tokens", "cache_creation_tokens", "cache_creation_input_
 
 @dataclass(frozen=True, slots=True)
 class ModelUsage:
-    """Tokens of an answer, over all calls of the model that it took."""
+    """The tokens of an answer, over all its model calls."""
 
     prompt_tokens: int
     cached_tokens: int
@@ -34,7 +34,7 @@ class ModelUsage:
 
     @staticmethod
     def read(reported: Mapping[str, Any] | None) -> ModelUsage | None:
-        """Read what an API reported in the words of Chat Completions; None without the number of prompt tokens."""
+        """Read usage in the form of Chat Completions; None without the number of prompt tokens."""
         if reported is None or type(reported.get("prompt_tokens")) is not int:
             return None
         details = reported.get("prompt_tokens_details")
@@ -89,7 +89,7 @@ class Prices:
         return Prices({model: _price(model, given) for model, given in found.items()})
 
     def cost(self, model: str, usage: ModelUsage | None) -> float | None:
-        """Return the US dollars that an answer costs; None where the tokens or the price are not known.
+        """Return the cost of an answer in US dollars; None if its tokens or price are unknown.
 
         A model without a price of its own has that of the longest name that its name begins with, as `gpt-5` for
         `gpt-5-2026-01-01`, else that of its row in the table of models, else that of `*`.

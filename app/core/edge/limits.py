@@ -40,19 +40,19 @@ KINDS = tuple(field.name for field in fields(Quota))
 
 
 @dataclass(frozen=True, slots=True)
-class Reached:
+class ReachedLimit:
     limit: str
     of: str
     """Whose it is: ``key``, ``tenant`` or ``user``."""
     maximum: int
 
 
-def storage_reached(quota: Quota, tenant_bytes: int, user_bytes: int) -> Reached | None:
+def storage_reached(quota: Quota, tenant_bytes: int, user_bytes: int) -> ReachedLimit | None:
     """Return the limit of storage that leaves no room; the user's before the tenant's."""
     if quota.user_storage_bytes and user_bytes >= quota.user_storage_bytes:
-        return Reached("user_storage_bytes", "user", quota.user_storage_bytes)
+        return ReachedLimit("user_storage_bytes", "user", quota.user_storage_bytes)
     if quota.storage_bytes and tenant_bytes >= quota.storage_bytes:
-        return Reached("storage_bytes", "tenant", quota.storage_bytes)
+        return ReachedLimit("storage_bytes", "tenant", quota.storage_bytes)
     return None
 
 

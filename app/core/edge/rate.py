@@ -22,7 +22,7 @@ class Bucket:
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class TakenTokens:
     """Return how many tokens were taken, and what is left. Times are seconds from now, rounded up."""
 
     granted: int
@@ -39,13 +39,13 @@ class Taken:
         return self.granted > 0
 
 
-def take(bucket: Bucket | None, now: float, per_minute: int, wanted: int = 1) -> Taken:
+def take(bucket: Bucket | None, now: float, per_minute: int, wanted: int = 1) -> TakenTokens:
     """Take up to so many tokens from a bucket that holds a minute's worth and starts full."""
     flow = per_minute / 60
     held = min(per_minute, bucket.tokens + max(0.0, now - bucket.at) * flow) if bucket else float(per_minute)
     granted = min(wanted, math.floor(held + ROUNDING))
     left = max(0.0, held - granted)
-    return Taken(
+    return TakenTokens(
         granted=granted, bucket=Bucket(left, now), limit=per_minute, remaining=math.floor(left),
         reset_seconds=math.ceil((per_minute - left) / flow),
         retry_seconds=0 if left >= 1 else max(1, math.ceil((1 - left) / flow)),
@@ -56,12 +56,12 @@ def take(bucket: Bucket | None, now: float, per_minute: int, wanted: int = 1) ->
 class Share:
     """A process's share of a bucket: the tokens it took, or that it was refused."""
 
-    taken: Taken
+    taken: TakenTokens
     left: int
     at: float
     """When it was taken, on the process's clock."""
 
-    def spend(self, now: float, per_minute: int) -> tuple[Share, Taken] | None:
+    def spend(self, now: float, per_minute: int) -> tuple[Share, TakenTokens] | None:
         """Use one token of the share; None if the bucket must be asked: nothing is left, or the limit has changed."""
         age = now - self.at
         if self.taken.limit != per_minute:

@@ -35,7 +35,7 @@ ROWS_AT_ONCE = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Replayed:
+class ReplayedWindow:
     """A window that was served, as it can be shown now."""
 
     number: int
@@ -113,7 +113,7 @@ async def browse(
     return [record_view(*one, texts.get(one[2].query)) for one in found]
 
 
-async def window(runtime: Runtime, caller: Caller, conversation_id: str, number: int) -> Replayed:
+async def window(runtime: Runtime, caller: Caller, conversation_id: str, number: int) -> ReplayedWindow:
     """Return a served window by its number. Raises NotFound."""
     await serving.write(runtime)
     async with conversations.snapshot(runtime.database, caller, conversation_id) as (tx, conversation):
@@ -137,7 +137,7 @@ async def difference(
 
 async def replayed(
     runtime: Runtime, tx: ReadTx, conversation: Conversation, number: int, *, sensitive: bool
-) -> Replayed:
+) -> ReplayedWindow:
     """Return a served window. What quotes sensitive memories is left out unless the caller can see them."""
     found = await stored.find(tx, conversation.id, number) if 0 < number < INTEGER_MAX else None
     if found is None:
@@ -162,7 +162,7 @@ async def replayed(
     root = Tree(parts).root
     recorded = await stored.parts(tx, conversation.line.own, number) if root != served.root else ()
     erased = tuple(sorted({seq for seq, _ in set(recorded).difference(parts) if 0 < seq < LAST}))
-    return Replayed(number, frame, served, context, texts.get(served.query), gone, erased, root, prompt)
+    return ReplayedWindow(number, frame, served, context, texts.get(served.query), gone, erased, root, prompt)
 
 
 def _laid_out(frame: ServedFrame, served: Served, items: Sequence[Item], texts: Mapping[str, str]) -> Window:

@@ -31,7 +31,7 @@ from app.runtime import Runtime
 from app.services import spaces
 from app.services.conversations.call import ContextRequest, WindowCall
 from app.services.memory import archiving, querying, recalling, searching
-from app.services.memory.archiving import ArchivePart, Loaded
+from app.services.memory.archiving import ArchivePart, LoadedArchive
 from app.services.memory.hits import SearchHit
 from app.services.memory.querying import Query
 from app.store import conversations, messages
@@ -176,7 +176,7 @@ class _TailSearch:
 class _TailResults:
     """Hold what a call requested besides pages."""
 
-    loaded: list[tuple[UUID, Loaded | None]]
+    loaded: list[tuple[UUID, LoadedArchive | None]]
     evidence: Evidence[SearchHit]
     """What the query may bring in, in view or not."""
     lags: Sequence[WindowWarning] = ()
@@ -204,7 +204,7 @@ def _in_view(search: _TailSearch, window: Window) -> Callable[[Hit], bool]:
 
 async def _find(tx: ReadTx, search: _TailSearch, free: int, window: Window) -> _TailResults:
     """Load each named archive within its share of the free tokens, and search for the query."""
-    loaded: list[tuple[UUID, Loaded | None]] = []
+    loaded: list[tuple[UUID, LoadedArchive | None]] = []
     names = search.request.load
     for uuid in names:
         part = ArchivePart(query=search.query, max_tokens=max(1, free // len(names) - LOAD_FRAME))
@@ -290,7 +290,7 @@ async def _pages(
 
 
 async def _archives(
-    runtime: Runtime, loaded: Sequence[tuple[UUID, Loaded | None]], language: Language, count: Count
+    runtime: Runtime, loaded: Sequence[tuple[UUID, LoadedArchive | None]], language: Language, count: Count
 ) -> tuple[list[TailItem], list[WindowWarning]]:
     """Return the archives that were named, as much of each as there is room for, with warnings."""
     items: list[TailItem] = []
@@ -311,7 +311,7 @@ async def _archives(
 
 
 async def _archive_item(
-    runtime: Runtime, uuid: UUID, read: Loaded, language: Language, count: Count
+    runtime: Runtime, uuid: UUID, read: LoadedArchive, language: Language, count: Count
 ) -> tuple[TailItem, bool, str]:
     archive = await archiving.shown(runtime, read)
     shown, part = archiving.tool_text(archive, language)

@@ -275,7 +275,7 @@ class ArchivePart:
 
 
 @dataclass(frozen=True, slots=True)
-class Loaded:
+class LoadedArchive:
     """An archive as read, with the requested part."""
 
     row: StoredArchive
@@ -286,7 +286,7 @@ class Loaded:
 
 async def load(
     tx: ReadTx, owners: Container[UUID] | None, uuid: UUID, part: ArchivePart, *, asked_in: Conversation | None = None
-) -> Loaded | None:
+) -> LoadedArchive | None:
     """Read an archive; None if no scope of the owners has it (None: any). ``shown`` then says what is to be seen.
 
     ``asked_in``: the conversation that asks, which sees nothing of other branches of its tree.
@@ -305,10 +305,10 @@ async def load(
     if await is_hidden(tx, asked_in, row.conversation_id, row.seq, row.created_at):
         return None
     passages = await _passages(tx, row, part.query) if part.query is not None else ()
-    return Loaded(row, part, passages)
+    return LoadedArchive(row, part, passages)
 
 
-async def shown(runtime: Runtime, loaded: Loaded) -> dict[str, Any]:
+async def shown(runtime: Runtime, loaded: LoadedArchive) -> dict[str, Any]:
     """Return the loaded part within its token limit. Call it without holding a connection: it counts tokens."""
     row, part = loaded.row, loaded.wanted
     view_ = view(row)
@@ -340,7 +340,7 @@ async def _passages(tx: ReadTx, row: StoredArchive, query: Query) -> list[tuple[
     return [(hit, texts[row.id, hit.start][1]) for hit in hits]
 
 
-async def _fitting(runtime: Runtime, loaded: Loaded, max_tokens: int) -> list[dict[str, Any]]:
+async def _fitting(runtime: Runtime, loaded: LoadedArchive, max_tokens: int) -> list[dict[str, Any]]:
     """Return as many of the best passages as a token limit allows, in reading order; at least part of the best one."""
     row = loaded.row
     taken: list[dict[str, Any]] = []

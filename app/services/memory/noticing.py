@@ -54,7 +54,7 @@ class _Said:
 
 
 @dataclass(frozen=True, slots=True)
-class Noticed:
+class NoticedMemories:
     """The memories that messages give, by conversation."""
 
     said: Sequence[_Said] = ()
@@ -74,11 +74,11 @@ async def agrees(runtime: Runtime, tenant: UUID, wish: Wish, message: str) -> bo
     return likely is not None and judgement(likely) is not None
 
 
-async def notice(runtime: Runtime, tenant: UUID, rows: Iterable[HistoryMessage]) -> Noticed:
+async def notice(runtime: Runtime, tenant: UUID, rows: Iterable[HistoryMessage]) -> NoticedMemories:
     """Return what messages give to memory. Call it without holding a connection."""
     said = [one for row in rows if (one := await _read(runtime, tenant, row)) is not None]
     if not said:
-        return Noticed()
+        return NoticedMemories()
     places = {one.place[0] for one in said}
     async with runtime.database.snapshot(tenant) as tx:
         known = {name: await conversations.find(tx, name) for name in sorted(places)}
@@ -87,7 +87,7 @@ async def notice(runtime: Runtime, tenant: UUID, rows: Iterable[HistoryMessage])
         its = [one for one in said if one.place[0] == conversation.id]
         found = [*await _wishes(runtime, conversation, its), *await _endings(runtime, tenant, conversation, its)]
         wishes.append((conversation, found))
-    return Noticed(said, wishes)
+    return NoticedMemories(said, wishes)
 
 
 async def _read(runtime: Runtime, tenant: UUID, row: HistoryMessage) -> _Said | None:
@@ -184,7 +184,7 @@ async def _ending(runtime: Runtime, said: _Said, meant: StoredMemory, closeness:
 # --- Apply ------------------------------------------------------------------------------------------
 
 
-async def remember(tx: Tx, noticed: Noticed) -> None:
+async def remember(tx: Tx, noticed: NoticedMemories) -> None:
     """Keep what was noticed, of messages that nobody erased or changed meanwhile."""
     rows = await messages.by_place(tx, sorted({one.place for one in noticed.said}))
     there = {(row.conversation_id, row.seq): recalling.said_text(row) for row in rows}

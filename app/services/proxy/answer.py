@@ -27,7 +27,7 @@ from app.core.conversation import Conversation
 from app.core.dialects.background import unstored
 from app.core.dialects.deltas import AnswerSoFar
 from app.core.dialects.finished import finished, recall_message
-from app.core.dialects.learning import Learned
+from app.core.dialects.learning import RefusedForms
 from app.core.dialects.marking import ROLES, places
 from app.core.dialects.proxy import ToolOwners, offered
 from app.core.dialects.question import Json, ShownToClient
@@ -38,7 +38,7 @@ from app.core.parts import BLOCK_IDS
 from app.core.window.profile import budget_of
 from app.core.window.render import origins
 from app.ids import uuid7
-from app.inflight import Answering
+from app.inflight import AnswerStream
 from app.providers import ProviderError, TemporaryError, UnusableReply
 from app.providers.upstream import ModelRequest, OverdueError, RefusalError, Upstream, blames_form, is_final
 from app.recall.tools import REMEMBER
@@ -50,7 +50,7 @@ from app.services.proxy.keeping import keep, mark_refused
 from app.services.proxy.listing import context_window
 from app.services.proxy.question import ProxyRequest, ProxyTurn, branched
 from app.services.proxy.state import AnswerTask, Watch, record
-from app.services.proxy.writing import Telling, given_again, writer_of
+from app.services.proxy.writing import TurnWriter, given_again, writer_of
 from app.services.tools import tool_calls
 from app.services.tools.remember import remember
 from app.store import messages
@@ -64,7 +64,7 @@ RETRIES_MAX = 3
 _logger = logging.getLogger(__name__)
 
 
-async def answer(runtime: Runtime, upstream: Upstream, asked: ProxyTurn) -> Answering:
+async def answer(runtime: Runtime, upstream: Upstream, asked: ProxyTurn) -> AnswerStream:
     """Return the turn that answers a request: one that is under way, one that was given, or a new one. Raises Busy."""
     turn = _current(runtime, asked)
     if turn is None and asked.answers:
@@ -77,7 +77,7 @@ async def answer(runtime: Runtime, upstream: Upstream, asked: ProxyTurn) -> Answ
     return runtime.turns.start(asked.same, asked.through, lambda turn: _run(_task(runtime, upstream, asked, turn)))
 
 
-def answer_unstored(runtime: Runtime, upstream: Upstream, request: ProxyRequest) -> Answering:
+def answer_unstored(runtime: Runtime, upstream: Upstream, request: ProxyRequest) -> AnswerStream:
     """Return the turn that answers a request of which nothing is stored. Raises Busy."""
     if len(runtime.turns.running) >= runtime.proxying.concurrency:
         raise errors.Busy("Too many answers are in progress. Try again.")
@@ -88,13 +88,13 @@ def answer_unstored(runtime: Runtime, upstream: Upstream, request: ProxyRequest)
     )
 
 
-def _current(runtime: Runtime, asked: ProxyTurn) -> Answering | None:
+def _current(runtime: Runtime, asked: ProxyTurn) -> AnswerStream | None:
     turn = runtime.turns.find(asked.same, asked.through)
     request = asked.request
     return turn if turn is not None and turn.is_for(request.arrived, retried=request.retried) else None
 
 
-async def _stored_answer(runtime: Runtime, asked: ProxyTurn) -> Answering | None:
+async def _stored_answer(runtime: Runtime, asked: ProxyTurn) -> AnswerStream | None:
     if runtime.turns.find(asked.same, asked.through) is not None:
         return None
     if not await asked.answer_key(asked.through).is_used(runtime.database, asked.tenant):
@@ -104,9 +104,9 @@ async def _stored_answer(runtime: Runtime, asked: ProxyTurn) -> Answering | None
     return given_again(asked.request.question, rows[0])
 
 
-def _task(runtime: Runtime, upstream: Upstream, asked: ProxyTurn, turn: Answering) -> AnswerTask:
+def _task(runtime: Runtime, upstream: Upstream, asked: ProxyTurn, turn: AnswerStream) -> AnswerTask:
     question, id_ = asked.request.question, uuid7()
-    telling = Telling(question, writer_of(question, id_, int(time.time())), turn)
+    telling = TurnWriter(question, writer_of(question, id_, int(time.time())), turn)
     return AnswerTask(runtime, upstream, asked, telling, id_, tuple(upstream.asked.tools(question)))
 
 
@@ -304,7 +304,7 @@ async def _ask_model(task: AnswerTask, said: AnswerSoFar, asking: ModelRequest, 
                 return found
 
 
-async def _send(task: AnswerTask, said: AnswerSoFar, asking: ModelRequest, learned: Learned, watch: Watch) -> Said:
+async def _send(task: AnswerTask, said: AnswerSoFar, asking: ModelRequest, learned: RefusedForms, watch: Watch) -> Said:
     request = task.upstream.fitted(asking, learned)
     if request.get("stream"):
         said, whole = await _stream(task, said, request, watch), None

@@ -24,7 +24,7 @@ from app.recall import tools
 from app.runtime import Runtime
 from app.services.conversations import serving
 from app.services.proxy.question import ProxyTurn
-from app.services.proxy.writing import Telling, response_id
+from app.services.proxy.writing import TurnWriter, response_id
 from app.store import spending
 from app.store.proxy import proxied_requests
 from app.store.proxy.proxied_requests import ProxiedRequest
@@ -40,7 +40,7 @@ class AnswerTask:
     runtime: Runtime
     upstream: Upstream
     asked: ProxyTurn
-    telling: Telling
+    telling: TurnWriter
     id: UUID
     tools: tuple[Json, ...]
     """The client's, in the form of the model's API."""

@@ -15,7 +15,7 @@ from app.core.dialects.inbound_responses import ResponsesWriter
 from app.core.dialects.question import Event, Json, Question, Writer
 from app.core.dialects.stored import chunks
 from app.core.history.rows import HistoryMessage
-from app.inflight import Answering
+from app.inflight import AnswerStream
 from app.text.language import scalar
 
 HEX = re.compile("[0-9a-f]{32}")
@@ -40,10 +40,10 @@ def response_id(id_: UUID) -> str:
     return f"resp_{id_.hex}"
 
 
-class Telling:
+class TurnWriter:
     """Writes an answer into its turn in the client's form: events as they come, or the whole at the end."""
 
-    def __init__(self, question: Question, writer: Writer, turn: Answering) -> None:
+    def __init__(self, question: Question, writer: Writer, turn: AnswerStream) -> None:
         self._question, self._writer, self._turn = question, writer, turn
 
     def showed(self, receipt: str) -> None:
@@ -73,8 +73,8 @@ class Telling:
                 self._turn.put(sent(event))
 
 
-def given_again(question: Question, row: HistoryMessage) -> Answering:
-    turn = Answering()
+def given_again(question: Question, row: HistoryMessage) -> AnswerStream:
+    turn = AnswerStream()
     known = (row.client_id or "").rpartition("_")[2]
     id_ = UUID(known) if HEX.fullmatch(known) else row.id
     created = int(row.created_at.timestamp())
@@ -82,7 +82,7 @@ def given_again(question: Question, row: HistoryMessage) -> Answering:
         "id": f"chatcmpl-{row.id}", "object": "chat.completion.chunk", "created": created,
         "model": question.options["model"],
     }  # fmt: skip
-    telling = Telling(question, writer_of(question, id_, created), turn)
+    telling = TurnWriter(question, writer_of(question, id_, created), turn)
     found = chunks(json.loads(row.body), head)
     telling.feed(found)
     has_calls = any("tool_calls" in chunk["choices"][0]["delta"] for chunk in found)

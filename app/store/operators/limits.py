@@ -10,7 +10,7 @@ from uuid import UUID
 from asyncpg import Record
 
 from app.core.edge.limits import KINDS
-from app.core.edge.rate import Bucket, Taken, take
+from app.core.edge.rate import Bucket, TakenTokens, take
 from app.core.scope import scope_of
 from app.postgres import admission, tenants
 from app.postgres.database import Database
@@ -77,7 +77,7 @@ CLOCK = "SELECT clock_timestamp()"
 PUT_BUCKET = "UPDATE rates SET tokens = $3, at = $4 WHERE tenant_id = $1 AND subject = $2"
 
 
-async def take_shared(tx: Tx, subject: UUID, per_minute: int, wanted: int) -> Taken:
+async def take_shared(tx: Tx, subject: UUID, per_minute: int, wanted: int) -> TakenTokens:
     """Take tokens of a bucket that all processes share. Its clock is the database's."""
     row = await tx.fetchrow(BUCKET if tx.is_sharded else READ_BUCKET, subject, float(per_minute))
     assert row is not None
