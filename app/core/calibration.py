@@ -1,4 +1,4 @@
-"""Charges of windows: how many tokens the model makes of a hundred of ours, of this text.
+"""Charges of windows: how many tokens of the model a hundred of ours are, for a given text.
 
 Windows are laid out in tokens of one vocabulary, o200k_base, and budgets are in those of the model. Between them is the
 percent of ``charged``: the count of the model's family (``families.json``) for what the window shows, times what its
@@ -45,7 +45,7 @@ _DIGITS, _CAPITALS = re.compile(rb"0{1,3}"), re.compile(rb"AA+")
 
 
 def marks_of(text: str) -> Marks:
-    """Return the marks of a text. A tenth of the time that counting its tokens takes."""
+    """Return the marks of a text, in a tenth of the time that counting its tokens takes."""
     classes = text.encode("utf-8", "replace").translate(_CLASSES)
     digits = classes.count(b"0") - len(_DIGITS.findall(classes))
     return Marks(digits, classes.count(b"H"), len(b"".join(_CAPITALS.findall(classes))))
@@ -62,7 +62,7 @@ class ReportedUsage:
 
 
 def hundredths(family: Family, mix: Mix) -> int:
-    """Return what a family counts of texts, in hundredths of a token."""
+    """Return what a family's formula counts for texts, in hundredths of a token."""
     return sum(map(mul, family.factors, mix))
 
 
@@ -76,34 +76,34 @@ class Charge:
 
     @property
     def rest(self) -> int:
-        """Return the percent of the formula that is charged."""
+        """Return how many percent of the formula are charged."""
         return self.learned or OURS + self.family.margin
 
     @property
     def is_plain(self) -> bool:
-        """Return whether our count is charged, whatever the text."""
+        """Return whether our own count is charged for every text."""
         return self.family.is_plain and self.rest == OURS
 
     def tokens(self, mix: Mix, each: int = 1) -> int:
-        """Return what it is charged for so many times some texts, in its own tokens."""
+        """Return what the model charges for some texts, repeated, in its own tokens."""
         return -(-(hundredths(self.family, mix) * self.rest + mix.flat * OURS * OURS) * each // (OURS * OURS))
 
 
 def charged(charge: Charge, mix: Mix) -> int:
-    """Return the tokens that a model is charged for a hundred of ours, in a window of a mix."""
+    """Return the tokens that a model charges for a hundred of ours, in a window of this mix."""
     if mix.tokens < 1:
         mix = Mix(OURS)
     return min(PERCENT_MAX, max(PERCENT_MIN, -(-charge.tokens(mix, OURS) // mix.tokens)))
 
 
 def counted(charge: Charge, percent: int, tokens: int, marks: Marks) -> int:
-    """Return a text's tokens as a window of a percent counts them: what the model is charged for it, in ours."""
+    """Return what the model charges for a text, in our tokens, as counted in a window of this percent."""
     return tokens if charge.is_plain else -(-charge.tokens(Mix.of(tokens, marks), OURS) // percent)
 
 
 @dataclass(frozen=True, slots=True)
 class Lesson:
-    """The lesson of a report."""
+    """What a usage report teaches."""
 
     percent: int
     """What the model's API counted, in percent of the family's formula."""
@@ -111,9 +111,9 @@ class Lesson:
     """What files of each kind weigh, in percent of the usual."""
 
 
-def learned(charge: Charge, reported: ReportedUsage, predicted: int) -> int:
-    """Return what is learned of a family's formula after a report for a window. ``predicted``: by the formula alone. A
-    model that counts with our vocabulary is never charged less than that.
+def learn_percent(charge: Charge, reported: ReportedUsage, predicted: int) -> int:
+    """Learn the percent of the formula from a usage report. ``predicted``: the window's tokens by the formula alone. A
+    model with our vocabulary is never charged less than that.
     """
     least, more = (LEARNED_MIN, NEXT_WINDOW) if charge.family.margin else (OURS, 0)
     seen = -(-reported.prompt_tokens * OURS // max(1, predicted))
@@ -131,11 +131,11 @@ FILES_KEPT = 100
 """Of a conversation's newest messages with files, those whose weights are kept."""
 
 
-def told_apart(
+def learn_file_weights(
     known: dict[str, int], shown: Sequence[FileWeight], reported: ReportedUsage, charged: int
 ) -> tuple[dict[str, int], ReportedUsage, int]:
-    """Return what files weigh, in percent of the usual, after a report for a window; what it says of the text beside
-    them, and what of its charge is for that. ``shown``: the window's files; those of one kind tell what it weighs.
+    """Learn the weight of a window's files (``shown``), in percent of the usual, from a usage report. Return the
+    weights, and the report and charge of the text beside the files. Only files of a single kind can be weighed.
     """
     if len(kinds := {weight.kind for weight in shown}) != 1:
         return known, reported, charged

@@ -21,7 +21,7 @@ def dumps(value: Any) -> str:
 
 
 def loads(text: str | bytes) -> Any:
-    """Return the value of a JSON text; None where it is no JSON, or nested too deeply to be read."""
+    """Return the value of a JSON text; None if it is not JSON or is nested too deeply."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
@@ -29,7 +29,7 @@ def loads(text: str | bytes) -> Any:
 
 
 def spaced(value: Any) -> str:
-    """Return JSON with the spaces that most serialisers write: schemas are counted as callers may send them."""
+    """Return JSON with the spaces that most serialisers write, to count schemas as callers can send them."""
     return json.dumps(value, ensure_ascii=False)
 
 
@@ -38,7 +38,7 @@ def etag_of(body: bytes) -> str:
 
 
 def hash_of(*texts: str) -> str:
-    """Return the SHA-256, hexadecimal, of texts joined by NUL."""
+    """Return the SHA-256 of texts joined by NUL, in hexadecimal."""
     return hashlib.sha256("\x00".join(texts).encode()).hexdigest()
 
 
@@ -47,7 +47,7 @@ def digest(text: str) -> bytes:
 
 
 def remembered(most: int) -> Callable[[Callable[[str], T]], Callable[[str], T]]:
-    """Remember what is told of so many texts. Only their digests are kept, because texts can be erased."""
+    """Cache a function of texts by their digests: the texts themselves must not be kept, because they can be erased."""
 
     def remembering(tell: Callable[[str], T]) -> Callable[[str], T]:
         known: dict[bytes, T] = {}

@@ -26,7 +26,7 @@ class OpenCall:
 
 @dataclass(frozen=True, slots=True)
 class ConversationEnd:
-    """The end of a conversation, as far as the next message's place depends on it."""
+    """The end of a conversation: everything that the next message's place depends on."""
 
     last_seq: int = 0
     last_page: int = 0
@@ -119,32 +119,32 @@ class Conversation:
 
     @property
     def scopes(self) -> list[UUID]:
-        """Return the owners of the memories that it keeps in mind, the widest scope first."""
+        """Return the owners of the memories that the conversation keeps in mind, widest scope first."""
         lines = (one.id for one in self.line.stretches)
         return scopes_in_view(self.scope, self.id, *lines, wider=self.reads)
 
     @property
     def searched(self) -> list[UUID]:
-        """Return the owners that its searches read. Its own scope is one of them only if it has no wider one."""
+        """Return the owners that its searches read. Its own scope is among them only if it has no wider one."""
         names = (*(one.id for one in self.line.stretches), self.id)
         alone = {Scope("conversation", name).owner for name in names} - {self.scope.owner}
         return [owner for owner in self.scopes if owner not in alone]
 
     @property
     def held_in(self) -> tuple[Scope, ...]:
-        """Return the scopes that hold what its line said: what a sub-agent's branch shares is in a wider one."""
+        """Return the scopes of its line's messages; a sub-agent's branch shares messages of a wider scope."""
         if self.is_apart and self.line.stretches:
             return self.scope, scope_of(self.user_id, self.line.root, self.space_id)
         return (self.scope,)
 
     @property
     def finds_its_line_alone(self) -> bool:
-        """Return whether it finds nothing but its line, as a branch does that shares no more with its parent."""
+        """Return whether its searches find only its line, as in a branch that shares no more with its parent."""
         return not {scope.owner for scope in self.held_in} <= {*self.scopes}
 
     @property
     def scope(self) -> Scope:
-        """Return the scope that its messages, archives and memories are found in."""
+        """Return the scope of its messages, archives and memories."""
         if self.is_apart:
             return Scope("conversation", self.line.root)
         return scope_of(self.user_id, self.line.root, self.space_id)

@@ -1,4 +1,4 @@
-"""Files that stand in a text as base64: found by their form, and shown as a mark of one line.
+"""Base64 files inside texts: found by their form and shown as a mark of one line.
 
 Such a stretch says nothing to a model and costs a token for every two or three characters. It is one long run of the
 alphabet, or lines of one length, whose characters are mixed as those of encoded bytes are. Hex dumps, paths, minified
@@ -76,12 +76,12 @@ def marked(text: str) -> str:
 
 
 def is_mark(text: str) -> bool:
-    """Return whether a text with marks is nothing but one."""
+    """Return whether a text consists of a single mark."""
     return _MARK.fullmatch(text.strip()) is not None
 
 
 def blanked(text: str) -> str:
-    """Return a text with blanks in the place of each file: its offsets and lines are those of the text."""
+    """Return a text with each file blanked, so that offsets and lines stay."""
     return _replace_files(text, lambda found: re.sub(r"[^\n]", " ", text[found.start : found.end]))
 
 
@@ -107,7 +107,7 @@ def _replace_files(text: str, put: Callable[[EncodedFile], str]) -> str:
 
 
 def _lines(text: str, first: re.Match[str]) -> tuple[int, str]:
-    """Return where the lines that begin with the first end, and their characters."""
+    """Return the end of the lines that begin with ``first``, and their characters."""
     found, end, length = [first[0]], first.end(), len(first[0])
     while (line := _NEXT.match(text, end)) is not None and _goes_on(line, length):
         found.append(line[1])
@@ -119,14 +119,14 @@ def _lines(text: str, first: re.Match[str]) -> tuple[int, str]:
 
 
 def _goes_on(line: re.Match[str], length: int) -> bool:
-    """Return whether a line is one of the same length, or the last, shorter one: no word that follows."""
+    """Return whether a line continues a file: it has the same length, or is the shorter last one and not a word."""
     if len(line[1]) >= length or line[2] or not _WORD.fullmatch(line[1]):
         return len(line[1]) <= length
     return len(line[1]) % 4 == 0 and not line.string.startswith("\n", line.end())
 
 
 def _kind(joined: str) -> str | None:
-    """Return the media type of what such characters encode, "" if it is unknown; None if they encode nothing."""
+    """Return the media type of the encoded bytes, "" if unknown; None if the characters encode nothing."""
     if len(joined) < CHARACTERS_MIN:
         return None
     sample = joined[:SAMPLE]

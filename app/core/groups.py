@@ -1,10 +1,9 @@
 """Call groups: assistant messages with tool calls, and the results that answer them, wherever they stand.
 
 A call and its result are shown together or not at all, since a model refuses a call without its result and a result
-without its call. Consecutive messages with calls are one, as models make them; the results follow in their order, and
-after them what was said between or beside them. While results are still to come, the newest calls are held back. When
-the conversation went on without them, the calls that were answered stay, and a line of text stands for each that was
-not.
+without its call. Consecutive messages with calls become one, as models make them. The results follow in order, then the
+messages between or beside them. While results are missing, the newest calls are held back. If the conversation went on
+without them, answered calls stay, and a line of text replaces each unanswered one.
 """
 
 from __future__ import annotations
@@ -20,10 +19,10 @@ from app.core.model import UNZONED, Item
 
 
 def units(items: Sequence[Item], *, go_on: bool = False) -> tuple[list[list[Item]], list[Item]]:
-    """Return the body's items as the units that are shown together, and those held back because results are awaited:
-    none, where others ``go_on``.
+    """Return the body's items as units that are shown together, and the items held back for missing results; none if
+    others ``go_on``.
 
-    Messages that are not sent belong to no unit; neither do results whose call has been deleted.
+    Unsent messages, and results whose call was deleted, belong to no unit.
     """
     late = {item.seq: _late_ids(item.text) for item in items if item.kind == "result" and comes_late(item)}
     groups: list[list[Item]] = []
@@ -52,12 +51,12 @@ _LATE = f'"{LATE}":'
 
 
 def comes_late(item: Item) -> bool:
-    """Return whether there is a result in a message that does not stand by its call."""
+    """Return whether a message has a result that stands apart from its call."""
     return _LATE in item.text
 
 
 def _stands_alone(item: Item) -> Item:
-    """Return a message whose results that stand by themselves are text."""
+    """Return a message with its late results as text."""
     if item.kind != "result" or not _late_ids(item.text):
         return item
     if not item.results:
@@ -69,7 +68,7 @@ def _stands_alone(item: Item) -> Item:
 
 
 def _late_results_as_text(text: str) -> str:
-    """Return a message's chat messages with the results that stand by themselves as text, after the others."""
+    """Return a message's chat messages with late results as text, behind the others."""
     messages = sorted(chat_messages(text), key=lambda message: LATE in message)
     return ",".join(dumps(_as_text(message) if LATE in message else message) for message in messages)
 
@@ -87,7 +86,7 @@ def _late_ids(text: str) -> list[str]:
 
 
 def _named_later(found: list[list[Item]], late: Mapping[int, Sequence[str]]) -> list[list[Item]]:
-    """Return units whose calls say that their result comes later: of those with its id the last before it."""
+    """Note in each call that its result comes later, if it does. Of calls with one id the last earlier one counts."""
     for seq, id_ in [(seq, id_) for seq, ids in late.items() for id_ in ids]:
         before = [at for at, unit in enumerate(found) if unit[0].kind == "call" and unit[0].seq < seq]
         for at in reversed(before):
@@ -110,14 +109,12 @@ def _with_later(text: str, id_: str) -> str:
 
 
 def shrunk(items: Iterable[Item]) -> Iterator[Item]:
-    """Yield items whose page is no longer the newest: marks replace what recall tools loaded."""
+    """Yield items of pages that are no longer the newest, with marks in place of what recall tools loaded."""
     return (item if item.loaded_text is None else item._replace(loaded_text=None) for item in items)
 
 
 def _units_of(group: list[Item]) -> list[list[Item]]:
-    """Return the units of a call group. Nearly always it is one: a call and its results, of which only the last may
-    have something beside it.
-    """
+    """Return a call group's units: nearly always one, a call and its results with other content only in the last."""
     if len(group) == 1:
         return [group]
     is_plain = all(item.kind == "result" for item in group[1:]) and all(i.parts <= i.results for i in group[1:-1])
@@ -138,7 +135,7 @@ class _Parts:
 
 @dataclass
 class _Sorting:
-    """Puts the items of a group in the order in which a model takes them."""
+    """Puts the items of a group in the order that models accept."""
 
     units: list[_Parts] = field(default_factory=list)
     open: dict[str, _Parts] = field(default_factory=dict)
@@ -251,12 +248,12 @@ def _is_complete(unit: Sequence[Item]) -> bool:
 
 
 def _is_awaited(unit: Sequence[Item]) -> bool:
-    """Return whether results may still come; once anything else has followed, none will."""
+    """Return whether results can still come: nothing else has followed yet."""
     return not _is_complete(unit) and all(item.kind == "call" or item.parts <= item.results for item in unit)
 
 
 def _final_form(unit: list[Item]) -> list[Item]:
-    """Return a unit in its final form, once nothing more can answer it."""
+    """Return a unit in its final form: no further result can come."""
     if _is_complete(unit):
         return unit
     answered = {call_id for item in unit[1:] if item.kind != "call" for call_id in _answered_ids(item.text)}
@@ -281,7 +278,7 @@ def _answered_ids(text: str) -> Iterator[str]:
 
 
 def _without_unanswered(text: str, answered: set[str]) -> str:
-    """Return a call message that keeps the answered calls; each other one is named in its text."""
+    """Return a call message with its answered calls only. Its text names the others."""
     message = chat_messages(text)[0]
     calls = message.pop("tool_calls", [])
     kept = [call for call in calls if call["id"] in answered]

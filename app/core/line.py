@@ -1,8 +1,8 @@
-"""A conversation's line: its own rows, and those of its ancestors up to where it branched off.
+"""A conversation's line: its own rows, and its ancestors' rows up to where it branched off.
 
 A fork copies nothing. A branch's messages go on from the seq, the page and the offsets at the fork, so statements that
-read a conversation's history read the stretches of its ancestors as if they were its own (``postgres.along``). What an
-ancestor said or learned after the fork is in none of them.
+read a conversation's history read the stretches of its ancestors as if they were its own (``postgres.along``). Nothing
+that an ancestor said or learned after the fork is on the line.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from app.core.canonical import dumps
 
 
 class Stretch(NamedTuple):
-    """The rows of an ancestor that a branch shares."""
+    """An ancestor's rows that a branch shares."""
 
     id: str
     uid: UUID
@@ -50,35 +50,35 @@ class Line(str):
 
     @property
     def is_in_tree(self) -> bool:
-        """Return whether there are, or were, other lines that share messages with it."""
+        """Return whether other lines share messages with it, or did."""
         return self.is_forked or bool(self.stretches)
 
     @property
     def own(self) -> str:
-        """Return the bare id: of rows that are its own."""
+        """Return the plain id, to read its own rows only."""
         return str(self)
 
     def keeper(self, seq: int) -> str:
-        """Return the conversation whose row a message is."""
+        """Return the conversation that stores a message."""
         return next((one.id for one in self.stretches if seq <= one.seq), str(self))
 
     def includes(self, conversation_id: str | None) -> bool:
         return conversation_id == self or any(one.id == conversation_id for one in self.stretches)
 
     def holds(self, conversation_id: str | None, seq: int | None, at: datetime) -> bool:
-        """Return whether a row is on the line, by the message that it is of, or else by when it was made."""
+        """Return whether a row is on the line, judged by its message or, without one, by its time."""
         for one in self.stretches:
             if one.id == conversation_id:
                 return seq <= one.seq if seq is not None else at <= one.at
         return conversation_id == self
 
     def through(self, seq: int) -> tuple[Stretch, ...]:
-        """Return the stretches that a branch after ``seq`` shares of the ancestors."""
+        """Return the stretches that a branch after ``seq`` shares."""
         return tuple(one for i, one in enumerate(self.stretches) if not i or self.stretches[i - 1].seq < seq)
 
 
 class CallersId(str):
-    """An id as a caller names it. It stands for the branch where the caller's list went on, or for ``branch``."""
+    """An id from a caller. It stands for the branch that the id shows, or for ``branch``."""
 
     __slots__ = ("branch",)
 
@@ -91,17 +91,17 @@ class CallersId(str):
 
 
 def named(conversation_id: str) -> str:
-    """Return an id from outside as one that shows the branch where the caller's list went on."""
+    """Return a caller's id, which stands for the branch that it shows."""
     return conversation_id if isinstance(conversation_id, Line | CallersId) else CallersId(conversation_id)
 
 
 def exact(conversation_id: str) -> str:
-    """Return the very conversation that a caller names, whatever its id shows."""
+    """Return a caller's id so that it stands for this very conversation, whatever branch the id shows."""
     return (conversation_id.branch if isinstance(conversation_id, CallersId) else None) or str(conversation_id)
 
 
 def is_here(here: str | None, conversation_id: str | None) -> bool:
-    """Return whether a row of a conversation that was found is of the one that asks, or on its line."""
+    """Return whether a found row belongs to the conversation that asks, or is on its line."""
     return here.includes(conversation_id) if isinstance(here, Line) else here == conversation_id
 
 

@@ -118,11 +118,11 @@ class Draft:
 
     @property
     def contents(self) -> list[dict[str, Any]]:
-        """Return what has content: its text, and each result."""
+        """Return the parts with content: the text and each result."""
         return [self.view, *({"content": result.content} for result in self.results)]
 
     def at_calls(self, ids: Mapping[str, str]) -> Draft:
-        """Return the message with its results at calls that have other ``ids`` in the store."""
+        """Return the message with its results' call ids replaced by those in the store."""
         return replace(self, results=tuple(replace(one, answers=ids.get(one.call_id, "")) for one in self.results))
 
 
@@ -224,7 +224,7 @@ def _said_at(message: dict[str, Any], loc: tuple[str | int, ...], problems: _Pro
 
 
 def _author(message: dict[str, Any], role: Role, loc: tuple[str | int, ...], problems: _Problems) -> Author | None:
-    """Return the author that a sender names: one that the role can speak for, or one further down."""
+    """Return the author that a sender names, limited to authors that the role can speak for."""
     author = message.get("author")
     allowed = AUTHORS_OF[role]
     if author is None or author in allowed:
@@ -315,7 +315,7 @@ def _with_own_ids(calls: Sequence[Call]) -> tuple[Call, ...]:
 
 
 def function_of(call: dict[str, Any]) -> Any:
-    """Return name and arguments of a call; the text that a custom tool gets is the argument ``input``."""
+    """Return name and arguments of a call. A custom tool's text is the argument ``input``."""
     custom = call.get("custom")
     if isinstance(custom, dict):
         return {"name": custom.get("name"), "arguments": wrapped(custom.get("input"))}
@@ -413,7 +413,7 @@ def _view(
 
 
 def refusals(message: dict[str, Any]) -> list[str]:
-    """Return the refusals that OpenAI's models send in place of an answer."""
+    """Return the refusal texts that OpenAI's models send instead of an answer."""
     content = message.get("content")
     parts = [part for part in content if part.get("type") == "refusal"] if isinstance(content, list) else []
     texts = [holder.get("refusal") for holder in (*parts, message)]
@@ -457,8 +457,8 @@ NO_FILES: Mapping[str, int] = {}
 
 
 def weigh(view: dict[str, Any], files: Mapping[str, int] = NO_FILES) -> tuple[list[str], int]:
-    """Return the texts of a chat message whose tokens count, and the tokens of its structure. ``files``: what files of
-    a kind weigh, in percent of the usual.
+    """Return a chat message's texts to count and the tokens of its structure. ``files``: the weights of kinds of files,
+    in percent of the usual.
 
     OpenAI's models spend four tokens on a message's frame. Ids, names and JSON that only other vendors count are
     counted too, so that the sum errs on the side of the budget. In Anthropic form, a system message within the
@@ -500,14 +500,14 @@ _IMAGES = frozenset({"image_url", "image", "input_image"})
 
 
 def files_in(view: dict[str, Any]) -> list[tuple[str, int]]:
-    """Return the kind and the usual tokens of each file in a chat message."""
+    """Return kind and usual tokens of each file in a chat message."""
     content = view.get("content")
     parts = content if isinstance(content, list) else []
     return [(FILE_KINDS[part["type"]], _size(part)) for part in parts if _is_file(part)]
 
 
 def flat_tokens(view: dict[str, Any], files: Mapping[str, int] = NO_FILES) -> int:
-    """Return what the images and files of a chat message weigh, which no tokenizer counts."""
+    """Return the tokens of a chat message's images and files, which no tokenizer counts."""
     content = view.get("content")
     parts = content if isinstance(content, list) else []
     return sum(_weigh_part(part, files)[1] for part in parts if part.get("type") in _IMAGES or _is_file(part))

@@ -6,7 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.core.calibration import FILE_PERCENTS, LEARNED_MAX, LEARNED_MIN, Charge, ReportedUsage, learned, told_apart
+from app.core.calibration import (
+    FILE_PERCENTS,
+    LEARNED_MAX,
+    LEARNED_MIN,
+    Charge,
+    ReportedUsage,
+    learn_file_weights,
+    learn_percent,
+)
 from app.core.model import OURS, FileWeight
 from app.core.models import EXACT, FAMILIES
 
@@ -20,7 +28,7 @@ def after(charge: Charge, window: int, percent: int, times: int = 1) -> Charge:
     """The charge after reports of so many percent of the family's formula."""
     for _ in range(times):
         predicted = Charge(charge.family, OURS).family.tokens * window // OURS
-        found = learned(charge, ReportedUsage(window, predicted * percent // OURS), predicted)
+        found = learn_percent(charge, ReportedUsage(window, predicted * percent // OURS), predicted)
         charge = Charge(charge.family, found)
     return charge
 
@@ -29,7 +37,7 @@ def after(charge: Charge, window: int, percent: int, times: int = 1) -> Charge:
 def test_a_report_is_clamped_and_moves_towards_what_it_says(
     charge: Charge, window: int, prompt: int, predicted: int
 ) -> None:
-    found = learned(charge, ReportedUsage(window, prompt), predicted)
+    found = learn_percent(charge, ReportedUsage(window, prompt), predicted)
     assert min(charge.rest, LEARNED_MIN) <= found <= max(charge.rest, LEARNED_MAX)
     assert (found >= charge.rest) or prompt * OURS < charge.rest * predicted
     assert charge.family is not FAMILIES[EXACT] or found >= min(OURS, charge.rest)
@@ -62,12 +70,12 @@ def test_a_model_of_our_vocabulary_is_never_charged_less() -> None:
 
 def test_files_of_one_kind_learn_before_the_text() -> None:
     files = [FileWeight(1, "pdf", 25_000, 25_000)]
-    percents, text, charge = told_apart({}, files, ReportedUsage(26_000, 76_000), 26_100)
+    percents, text, charge = learn_file_weights({}, files, ReportedUsage(26_000, 76_000), 26_100)
     assert percents == {"pdf": 299}
     assert charge == 1_100
     assert text.window_tokens == 1_000
     assert text.prompt_tokens == pytest.approx(1_100, abs=200)
-    beyond, rest, _ = told_apart({}, files, ReportedUsage(26_000, 10**9), 26_100)
+    beyond, rest, _ = learn_file_weights({}, files, ReportedUsage(26_000, 10**9), 26_100)
     assert beyond == {"pdf": FILE_PERCENTS[1]}
     assert rest.prompt_tokens > 10**8
 
@@ -75,4 +83,4 @@ def test_files_of_one_kind_learn_before_the_text() -> None:
 def test_files_of_two_kinds_teach_nothing() -> None:
     files = [FileWeight(1, "pdf", 9_000, 9_000), FileWeight(1, "audio", 9_000, 9_000)]
     report = ReportedUsage(26_000, 76_000)
-    assert told_apart({"pdf": 50}, files, report, 26_000) == ({"pdf": 50}, report, 26_000)
+    assert learn_file_weights({"pdf": 50}, files, report, 26_000) == ({"pdf": 50}, report, 26_000)

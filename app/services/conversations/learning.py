@@ -1,7 +1,7 @@
 """Learn how a conversation's model counts from the window whose tokens its API reported last.
 
-The window's record says what it was charged and which messages it showed, and the conversation's row what their files
-weigh. No text is read.
+The window's record has its charge and its messages, and the conversation's row has the weights of their files. No text
+is read.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from app.store import served as stored
 
 
 async def learned(runtime: Runtime, tenant: UUID, known: Conversation | None, selection: Arrivals) -> Arrivals:
-    """Return the arrivals with what their report teaches: nothing, if it is of a model that counts otherwise."""
+    """Return the arrivals with the lesson of their usage report, unless it is from a model that counts differently."""
     reported = selection.reported_usage
     if reported is None or known is None:
         return selection
@@ -40,9 +40,9 @@ async def learned(runtime: Runtime, tenant: UUID, known: Conversation | None, se
         rest = replace(charge, learned=frame.own_percent).rest
         shown = [weight for weight in known.file_weights if _shows(frame, served, weight.seq)]
         paid = reported.window_tokens * frame.percent // OURS
-        percents, reported, paid = calibration.told_apart(percents, shown, reported, paid)
+        percents, reported, paid = calibration.learn_file_weights(percents, shown, reported, paid)
         predicted = paid * OURS // rest
-    found = Lesson(calibration.learned(charge, reported, predicted), tuple(percents.items()))
+    found = Lesson(calibration.learn_percent(charge, reported, predicted), tuple(percents.items()))
     return replace(selection, learned=found)
 
 
@@ -51,7 +51,7 @@ def _shows(frame: ServedFrame, served: Served, seq: int) -> bool:
 
 
 async def _recorded(tx: ReadTx, conversation_id: str, tokens: int) -> tuple[ServedFrame, Served] | None:
-    """Return the newest window of so many tokens, if it is one of the newest."""
+    """Return the newest recorded window of so many tokens, if it is among the last ones."""
     for row in await stored.browse(tx, conversation_id, INTEGER_MAX, 1):
         for _, frame, served in reversed(row.windows):
             if ledger_of(frame, served).total == tokens:
