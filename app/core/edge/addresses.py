@@ -11,9 +11,9 @@ NAT64 = IPv6Network("64:ff9b::/96")
 
 
 def is_public(address: str) -> bool:
-    """Return whether an IP address is one of the internet: not loopback, link-local, private, shared or reserved.
+    """Return whether an IP address is public: not loopback, link-local, private, shared or reserved.
 
-    An IPv6 address that stands for an IPv4 address is judged by that.
+    An IPv6 address that embeds an IPv4 address is judged by that one.
     """
     try:
         found = ip_address(address.partition("%")[0])
@@ -35,7 +35,7 @@ def _inner(address: IPv6Address) -> IPv4Address | None:
 
 
 def url_problem(url: str) -> str | None:
-    """Return what is wrong with a webhook's URL, whatever its host resolves to; None if nothing is."""
+    """Return what is wrong with a webhook's URL, apart from what its host resolves to; None if nothing is."""
     if len(url) > URL_MAX or not url.isascii() or not url.isprintable() or " " in url:
         return f"must be a URL of at most {URL_MAX} ASCII characters"
     try:

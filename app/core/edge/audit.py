@@ -48,9 +48,9 @@ class AuditEntry:
 
 
 def action_of(method: str, route: str, needed: str, status: int) -> Action | None:
-    """Return what a request was, by its method, its path's template and the scope that it needed; None: not logged.
+    """Return the action of a request, from its method, path template and required scope; None if it is not logged.
 
-    A request that was refused showed and erased nothing.
+    Refused requests are not logged, because they showed and erased nothing.
     """
     if not 200 <= status < 400 or route in NOBODYS:
         return None
@@ -60,7 +60,7 @@ def action_of(method: str, route: str, needed: str, status: int) -> Action | Non
 
 
 def ids_of(*named: Mapping[str, Any]) -> dict[str, str]:
-    """Return the ids that a request names, in its path, query and body: the first that names one counts."""
+    """Return the ids that a request names. For each, its path comes before its query, and that before its body."""
     found: dict[str, str] = {}
     for members in named:
         for name, value in members.items():

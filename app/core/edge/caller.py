@@ -1,8 +1,7 @@
 """Callers and what they may see.
 
-A caller belongs to one tenant. With a key it has the key's scopes, and sees a single user or space if the key is bound
-to one: data of others, or of nobody, appears not to exist. Without a key, where none is needed, it has full access to
-the only tenant.
+A caller belongs to one tenant. A key gives its scopes, and if it is bound to a user or space, all other data appears
+not to exist. Where no key is needed, a caller without one has full access to the only tenant.
 """
 
 from __future__ import annotations
@@ -25,8 +24,8 @@ ALL_SCOPES: frozenset[str] = frozenset(SCOPES)
 class Caller:
     tenant: UUID
     user_id: str | None = None
-    """The only user that it sees, or the member that the keys of a space are; None: all of the tenant's. Stores and
-    services call it ``bound_to``.
+    """The only user that it sees, or the member that stands for a space's keys; None: everyone in the tenant. Stores
+    and services call it ``bound_to``.
     """
     scopes: frozenset[str] = ALL_SCOPES
     key: UUID | None = None
@@ -40,7 +39,7 @@ class Caller:
 
     @property
     def space_id(self) -> str | None:
-        """Return the space that its key is bound to."""
+        """Return the space that the caller's key is bound to."""
         return space_of_keys(self.user_id)
 
     @property
@@ -60,7 +59,7 @@ class Caller:
             raise Forbidden(f"The key is bound to one {whom}; this request concerns all users.")
 
     def user(self, named: str | None, loc: Iterable[str | int] = ("body", "user_id")) -> str | None:
-        """Return the user of a request: the one it names, or the key's own. Raises Forbidden for any other."""
+        """Return the user of a request, the named one or the key's own. Raises Forbidden for another than the key's."""
         if self.user_id is None:
             return named
         if named not in (None, self.user_id):
@@ -69,11 +68,11 @@ class Caller:
         return self.user_id
 
     def as_user(self, named: str) -> Caller:
-        """Return the caller as it is in a request that names a user in its head. Raises Forbidden for another's key."""
+        """Return the caller bound to the user that a request's header names. Raises Forbidden for another's key."""
         return replace(self, user_id=self.user(named, ("header", "X-Quire-User")))
 
     def idempotency_key(self, sent: str) -> str:
-        """Return an Idempotency-Key as stored: callers that must not see each other's responses do not share keys."""
+        """Return an Idempotency-Key as stored. Callers that must not see each other's responses never share one."""
         if self.user_id is None and self.sensitive:
             return sent
         text = f"{'' if self.user_id is None else 'u:' + self.user_id}\n{self.sensitive}\n{sent}"

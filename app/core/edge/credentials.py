@@ -2,9 +2,9 @@
 
     qk_<tenant>_<id>_<secret>
 
-in hexadecimal digits: the tenant, the key's id, and 256 random bits. Because the key names its tenant, it is looked up
-like everything else, under the row-level security of one tenant: no statement sees the keys of several. The secret is
-stored as its SHA-256. That is enough for random bits, which cannot be guessed like a password, and it is fast.
+in hexadecimal digits: the tenant, the key's id, and 256 random bits. Because a key names its tenant, it is looked up
+under that tenant's row-level security like everything else: no statement sees keys of several tenants. The secret is
+stored as its SHA-256. A fast hash is enough, because random bits cannot be guessed like a password.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _KEY = re.compile(r"qk_([0-9a-f]{32})_([0-9a-f]{32})_([0-9a-f]{64})")
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """A key as shown once, at its creation."""
+    """A key in full, as it is shown once at its creation."""
 
     tenant: UUID
     id: UUID
@@ -41,5 +41,5 @@ class Credentials:
 
 
 def prefix(tenant: UUID, key: UUID) -> str:
-    """Return the displayable part of a key: all but its secret."""
+    """Return the part of a key that can be shown: everything but its secret."""
     return f"qk_{tenant.hex}_{key.hex}"

@@ -1,4 +1,4 @@
-"""Rules of a deployment: values that the composition root builds from the settings and hands down."""
+"""Rules of a deployment, which the composition roots build from the settings and hand down."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Access:
     )
 
     def default_user(self, caller: Caller) -> str | None:
-        """Return the user of a caller's requests that name none.
+        """Return the user of a caller's requests that name no user.
 
         Without keys, Quire serves one person's machine, so memory across conversations needs nothing but a base URL.
         Callers with a key can speak for many people, whose memories must not meet.
@@ -61,7 +61,7 @@ class Access:
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """Limits on what is kept; 0: for ever."""
+    """How long data is kept; 0: for ever."""
 
     messages_max: int = setting(
         Variable("memory_max_messages_per_thread", 0, ge=0),
@@ -77,7 +77,7 @@ class Retention:
     )
 
     def archive_expiry(self, now: datetime) -> datetime | None:
-        """Return when a result that is archived now expires; None for never."""
+        """Return when a result archived now expires; None for never."""
         return now + timedelta(days=self.archive_days) if self.archive_days else None
 
 
@@ -126,7 +126,7 @@ class Proxying:
 
 
 def embedding_slots(cores: int) -> int:
-    """Return how many texts are embedded at once where the settings leave it open: every other core, at most 4."""
+    """Return the default number of texts embedded at once: half of the cores, at most 4."""
     return max(1, min(4, cores // 2))
 
 

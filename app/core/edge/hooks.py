@@ -1,17 +1,16 @@
-"""Hooks: what coding agents report of their sessions, and what they are told.
+"""Hooks: events that coding agents send about their sessions, and the answers to them.
 
-Each event becomes a plan: the messages to store and what to answer. A session is the conversation ``{agent}:{id}``; a
-sub-agent that is named has one of its own, ``{agent}:{id}:{agent_id}``, apart from its parent's.
+Each event becomes a plan: the messages to store and the kind of answer. A session is the conversation ``{agent}:{id}``.
+A named sub-agent has its own, ``{agent}:{id}:{agent_id}``, separate from its parent's.
 
 Two events are the same if their session, kind, content and ids (of tool call, prompt and turn) are equal. An event with
-an id is stored once, whenever it arrives again. Without an id, saying the same thing again must remain possible
-("continue"), so an event counts as sent again only if it repeats what was stored last. The messages' client ids carry
-this: the database stores each at most once, even when two equal events arrive together.
+an id is stored once. A user can say the same thing again ("continue"), so an event without an id counts as a repetition
+only if it equals the last stored one. Client ids of messages carry this: the database stores each at most once, even if
+two equal events arrive together.
 
-What Quire said itself is never stored: the calls of its own tools. The texts of its answers do not come back in
-events.
+Calls of Quire's own tools are never stored. The texts of its answers do not come back in events.
 
-Events and fields are named as Claude Code and Codex name them; FORMATS says how another agent differs.
+Events and fields have the names of Claude Code and Codex; FORMATS says how other agents differ.
 """
 
 from __future__ import annotations
@@ -71,7 +70,7 @@ FORMATS: Mapping[Agent, HookFormat] = {
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """An event of an agent; ``data`` is all that it sent."""
+    """An event of an agent. ``data`` is everything that it sent."""
 
     agent: Agent
     session_id: str
@@ -84,7 +83,7 @@ class Event:
 
     @property
     def agent_id(self) -> str | None:
-        """Return the sub-agent that it is of, where it has a conversation of its own."""
+        """Return the event's sub-agent, if that has a conversation of its own."""
         given = self.data.get("agent_id")
         return given if isinstance(given, str) and given.strip() else None
 
@@ -94,7 +93,7 @@ class Event:
 
     @property
     def kind(self) -> str:
-        """The event's name in our terms."""
+        """The event's name in Claude Code's terms."""
         return self.format.events.get(self.name, self.name)
 
     def own(self, field: str) -> str:
@@ -120,9 +119,9 @@ class HookPlan:
 
 
 def plan(event: Event, own_tools: Collection[str] = ()) -> HookPlan:
-    """Decide what to store of an event and what to answer. Raises Invalid, which names the field.
+    """Decide what to store of an event and how to answer it. Raises Invalid, which names the field.
 
-    ``own_tools``: names of Quire's tools, for agents that do not say whose tool was called.
+    ``own_tools``: names of Quire's tools, for agents that do not tell which server a tool belongs to.
     """
     match event.kind:
         case "UserPromptSubmit":
@@ -184,7 +183,7 @@ def _of_tool(event: Event, own_tools: Collection[str]) -> HookPlan:
 
 
 def _by(event: Event) -> str | None:
-    """Return whose call it is, where a sub-agent's cannot be told by its conversation."""
+    """Return the sub-agent that made a call, if its conversation does not show it."""
     names = (event.data.get(name) for name in ("agent_type", "subagent_type"))
     name = next((name for name in names if isinstance(name, str) and name.strip()), None)
     return f"[sub-agent: {name[:NAME_MAX]}]" if name is not None and event.agent_id is None else None
@@ -201,9 +200,9 @@ def _storing(
 
 
 def named(plan: HookPlan, newest_client_id: str | None, last_seq: int) -> list[dict[str, Any]]:
-    """Return the messages to store with their client ids; none if the event is the one that was stored last.
+    """Return the messages to store with their client ids; none if the event was the last one stored.
 
-    ``newest_client_id`` and ``last_seq``: of the conversation's newest message; 0 if there is none.
+    ``newest_client_id`` and ``last_seq`` are those of the conversation's newest message; 0 if there is none.
     """
     stem = f"hook-{plan.digest}-"
     if plan.has_id:
@@ -216,7 +215,7 @@ def named(plan: HookPlan, newest_client_id: str | None, last_seq: int) -> list[d
 
 
 def answer(event: Event, text: str | None, tokens: int) -> dict[str, Any]:
-    """Return the agent's answer, empty if there is no text or it is longer than the event allows."""
+    """Return the answer in the agent's form; empty if there is no text or it exceeds the event's limit."""
     most = HEAD_TOKENS_MAX if event.kind == "SessionStart" else ANSWER_TOKENS_MAX
     if not text or tokens > most:
         return {}

@@ -2,8 +2,8 @@
 
 While no keys are required, anyone who can send a request has full access. A web page can make its visitor's browser
 send one to a service on the visitor's machine, under a host name that it points at that machine (DNS rebinding); the
-request then carries that name. So only hosts that no page can own are served: addresses, loopback names, and configured
-names.
+request then carries that name. So only hosts are served that no web page can own: addresses, loopback names and
+configured names.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ ANY = "*"
 
 @lru_cache(1_000)
 def named_in(setting: str, *more: str) -> frozenset[str]:
-    """Return the names of a setting, joined by commas there, and some more."""
+    """Return the comma-separated names of a setting, and ``more``."""
     return frozenset(name.strip().lower() for name in (*setting.split(","), *more) if name.strip())
 
 
 @lru_cache(1_000)
 def is_ours(host: str, names: frozenset[str]) -> bool:
-    """Return whether a request with this Host header is for us. A name with a port stands for that port alone."""
+    """Return whether this service answers to a Host header. A name with a port stands for that port only."""
     given = host.strip().lower()
     bare = _without_port(given).rstrip(".")
     if ANY in names or given in names or bare in names:
@@ -41,7 +41,7 @@ def is_loopback(host: str) -> bool:
 
 
 def neighbourhood(address: str) -> str:
-    """Return a client's network for rate limits: with IPv6 a household has a whole /64."""
+    """Return a client's network, for rate limits: in IPv6 the /64, because each household has one."""
     try:
         parsed = ip_address(address.partition("%")[0])
     except ValueError:

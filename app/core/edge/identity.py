@@ -64,7 +64,7 @@ def is_token(credentials: str | None) -> bool:
 
 
 def caller_of(claims: Mapping[str, Any], rules: IdentityProvider, default_tenant: UUID, now: float) -> Caller | str:
-    """Return the caller that verified claims describe, or why they are refused. ``now`` is in seconds of the epoch."""
+    """Return the caller that verified claims describe, or a refusal's reason. ``now`` is in seconds since 1970."""
     if (reason := _audience_problem(claims, rules) or _time_problem(claims, rules.leeway_seconds, now)) is not None:
         return reason
     tenant, user = _tenant(claims, rules, default_tenant), claims.get(rules.user_claim)
@@ -136,5 +136,5 @@ def _scopes(value: object) -> frozenset[str] | None:
 
 
 def _subject(claims: Mapping[str, Any], tenant: UUID, user: str | None) -> UUID:
-    """Return an id of the token's subject, for rates and records. All tokens of a subject give the same one."""
+    """Return an id for the token's subject, for rates and records. All tokens of a subject share it."""
     return uuid5(_SUBJECTS, repr((claims["iss"], str(tenant), user, claims.get("sub"))))

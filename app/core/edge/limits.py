@@ -1,4 +1,4 @@
-"""Limits of a tenant and of its users, and which of them is reached."""
+"""Limits of a tenant and its users, and which of them is reached."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ LIMIT_MAX = 10**15
 
 @dataclass(frozen=True, slots=True)
 class Quota:
-    """Limits of a tenant; 0: none. The settings say what holds for tenants without limits of their own."""
+    """Limits of a tenant; 0: none. The settings hold for tenants without limits of their own."""
 
     requests_per_minute: int = setting(
         Variable("quire_tenant_requests_per_minute", 0, ge=0, le=LIMIT_MAX),
@@ -32,7 +32,7 @@ class Quota:
     )
 
     def own(self, limits: Mapping[str, int | None]) -> Quota:
-        """Return the quota of a tenant with limits of its own; None: it has none of that kind."""
+        """Return the quota of a tenant, whose own limits come first; None: it has none of that kind."""
         return replace(self, **{name: limit for name, limit in limits.items() if limit is not None})
 
 
@@ -48,7 +48,7 @@ class ReachedLimit:
 
 
 def storage_reached(quota: Quota, tenant_bytes: int, user_bytes: int) -> ReachedLimit | None:
-    """Return the limit of storage that leaves no room; the user's before the tenant's."""
+    """Return the storage limit that is reached, the user's before the tenant's; None if there is room."""
     if quota.user_storage_bytes and user_bytes >= quota.user_storage_bytes:
         return ReachedLimit("user_storage_bytes", "user", quota.user_storage_bytes)
     if quota.storage_bytes and tenant_bytes >= quota.storage_bytes:
@@ -57,6 +57,6 @@ def storage_reached(quota: Quota, tenant_bytes: int, user_bytes: int) -> Reached
 
 
 def seconds_of_day_left(now: datetime) -> float:
-    """Return how long a day's limit stays reached, from a time in UTC."""
+    """Return the seconds until a daily limit starts anew, from a time in UTC."""
     midnight = now.replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1)
     return (midnight - now).total_seconds()

@@ -1,6 +1,6 @@
-"""A token bucket: it allows a burst up to its size, and then a steady rate.
+"""A token bucket: a burst up to its size, then a steady rate.
 
-Of a bucket that processes share, each takes some tokens at once, so that few requests ask the database.
+Each process takes several tokens of a shared bucket at once, so that few requests ask the database.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Bucket:
 
 @dataclass(frozen=True, slots=True)
 class TakenTokens:
-    """Return how many tokens were taken, and what is left. Times are seconds from now, rounded up."""
+    """The number of tokens taken and left. Times are seconds from now, rounded up."""
 
     granted: int
     bucket: Bucket
@@ -40,7 +40,7 @@ class TakenTokens:
 
 
 def take(bucket: Bucket | None, now: float, per_minute: int, wanted: int = 1) -> TakenTokens:
-    """Take up to so many tokens from a bucket that holds a minute's worth and starts full."""
+    """Take up to ``wanted`` tokens from a bucket that holds a minute's worth and starts full."""
     flow = per_minute / 60
     held = min(per_minute, bucket.tokens + max(0.0, now - bucket.at) * flow) if bucket else float(per_minute)
     granted = min(wanted, math.floor(held + ROUNDING))
@@ -54,7 +54,7 @@ def take(bucket: Bucket | None, now: float, per_minute: int, wanted: int = 1) ->
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """A process's share of a bucket: the tokens it took, or that it was refused."""
+    """A process's share of a bucket: the tokens it took, or a refusal."""
 
     taken: TakenTokens
     left: int
@@ -62,7 +62,7 @@ class Share:
     """When it was taken, on the process's clock."""
 
     def spend(self, now: float, per_minute: int) -> tuple[Share, TakenTokens] | None:
-        """Use one token of the share; None if the bucket must be asked: nothing is left, or the limit has changed."""
+        """Use one token of the share; None if the bucket must be asked: it is used up, or the limit changed."""
         age = now - self.at
         if self.taken.limit != per_minute:
             return None
@@ -75,5 +75,5 @@ class Share:
 
 
 def wanted(per_minute: int) -> int:
-    """Return how many tokens a process takes at once."""
+    """Return the number of tokens that a process takes at once."""
     return max(1, math.floor(per_minute / 60 * SHARE_SECONDS))

@@ -1,6 +1,6 @@
-"""The head of a request: what stands in it once.
+"""The head of a request: headers that must have one value.
 
-A proxy in front and Quire must read the same request. Where two values of such a header differ, each could go by
+A proxy in front and Quire must understand a request alike. If such a header has two different values, each could use
 another one, so the request is refused.
 """
 
@@ -13,7 +13,7 @@ ONCE = {b"host": "Host", b"idempotency-key": "Idempotency-Key", b"content-encodi
 
 
 def fault_of(headers: Iterable[tuple[bytes, bytes]], http_version: str) -> str | None:
-    """Return what is wrong with a request's headers, whose names are in lower case; None if nothing is."""
+    """Return what is wrong with headers, whose names are in lower case; None if nothing is."""
     seen: set[bytes] = set()
     for name, _ in headers:
         if name in seen:

@@ -1,7 +1,7 @@
 """Choose the API that serves a model, by a table of patterns: for deployments in front of several APIs.
 
-The longest pattern that fits a model's name wins; a model that none fits goes to the proxy's own API. A request names
-the services that it came through, so that a table which leads back to one is noticed there.
+The longest pattern that matches a model's name wins; without a match the proxy's own API serves it. A request carries
+the services that it came through, so that each of them notices a loop.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class ServedApi:
 
 
 def sound_url(base_url: str) -> str:
-    """Return a base URL that is sound. Raises ValueError without quoting the URL, which may hold a password."""
+    """Return a valid base URL. Raises ValueError without quoting the URL, which can hold a password."""
     parts = urlsplit(base_url)
     if parts.scheme not in {"http", "https"} or not parts.hostname:
         raise ValueError("the base URL of a provider begins with http:// or https:// and names a host")
@@ -39,7 +39,7 @@ def sound_url(base_url: str) -> str:
 
 
 def read_upstreams(text: str) -> dict[str, ServedApi]:
-    """Read the table from JSON. Raises ValueError, which quotes no key."""
+    """Read the table from JSON. Raises ValueError, which never quotes an API key."""
     given = loads(text or "{}")
     if not isinstance(given, dict):
         raise ValueError("it must be a JSON object of APIs by patterns of models' names")  # noqa: TRY004
@@ -63,7 +63,7 @@ def pattern_of(patterns: Iterable[str], model: str) -> str | None:
 
 
 def way_of(headers: Mapping[str, str], own: str) -> str | None:
-    """Return what to send on as ``VIA``: the services that a request came through; None if it was here before."""
+    """Return the ``VIA`` header to send on: the services that a request came through; None if it was here before."""
     names = [name for name in map(str.strip, headers.get(VIA, "").split(",")) if name.startswith(OWN)]
     passed = f"{OWN}{own}"
     return None if passed in names or len(names) >= SERVICES_MAX else ", ".join([*names, passed])

@@ -1,4 +1,4 @@
-"""Standard Webhooks: what is sent, how it is signed, and when it is sent again."""
+"""Standard Webhooks: the body of an event, its signature and its retries."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ def of_append(append: Append) -> list[tuple[EventType, dict[str, str | int]]]:
 
 
 def of_memory(status: str) -> EventType:
-    """Return the event of a memory that is written: one that waits for a person, or any other."""
+    """Return the event type of a written memory: a proposal or any other."""
     return "memory.proposed" if status == "proposed" else "memory.changed"
 
 
 def body(id_: UUID, seq: int, type_: str, data: Mapping[str, Any]) -> str:
-    """Return an event as it is sent, by webhook and by stream."""
+    """Return an event's body, for webhooks and streams."""
     return dumps({"id": str(id_), "seq": seq, "type": type_, "timestamp": time_text(time_of(id_)), "data": data})
 
 
@@ -68,10 +68,10 @@ def headers(secret: str, id_: str, timestamp: int, text: str) -> dict[str, str]:
 
 
 def wants(types: Sequence[str], type_: str) -> bool:
-    """Return whether a webhook takes an event; one that names no types takes all."""
+    """Return whether a webhook wants an event. One that names no types wants all."""
     return not types or type_ in types
 
 
 def retry_seconds(attempts: int) -> int:
-    """Return the wait after so many failed attempts."""
+    """Return the wait after a number of failed attempts."""
     return RETRY_SECONDS[attempts - 1] if 1 <= attempts <= len(RETRY_SECONDS) else PROBE_SECONDS
