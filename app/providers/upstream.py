@@ -11,7 +11,7 @@ from cachetools import LRUCache
 
 from app.core.dialects import fitting, learning, upstream_chat, upstream_messages, upstream_responses
 from app.core.dialects.inbound_chat import ChatWriter
-from app.core.dialects.learning import RefusedForms
+from app.core.dialects.learning import Lessons
 from app.core.dialects.question import Dialect, UpstreamRequest
 from app.core.edge.upstreams import pattern_of
 from app.core.models import TABLE, ModelRow, ModelTable
@@ -132,7 +132,7 @@ class Upstream:
         self.asked = ASKED[dialect]
         self._key = api_key
         self._models, self.base_url = models, base_url
-        self._learned: LRUCache[str, RefusedForms] = LRUCache(LEARNED_MAX)
+        self._learned: LRUCache[str, Lessons] = LRUCache(LEARNED_MAX)
         self._headers = {} if dialect != "messages" else {"anthropic-version": VERSION}
         self._wire = Wire(
             base_url=base_url, api_key=api_key, answer_bytes_max=ANSWER_BYTES_MAX, timeout_seconds=timeout_seconds,
@@ -148,26 +148,26 @@ class Upstream:
     def row(self, model: str, *, alternate: bool = False) -> ModelRow:
         return self._models.row(model, self.base_url, alternate=alternate)
 
-    def fitted(self, request: ModelRequest, learned: RefusedForms) -> dict[str, Any]:
+    def fitted(self, request: ModelRequest, learned: Lessons) -> dict[str, Any]:
         """Return a request as the model's API wants it (``fitting.fit``)."""
         row = self.row(str(request.body["model"]), alternate=request.alternate)
         return fitting.fit(row, self.asked.dialect, request.body, learned, request.repeated, time.time())
 
-    def learned(self, model: str) -> RefusedForms:
+    def learned(self, model: str) -> Lessons:
         """Return what the model's API is known to refuse."""
         return self._learned.get(model, learning.NOTHING)
 
-    def remember(self, model: str, learned: RefusedForms) -> None:
+    def remember(self, model: str, learned: Lessons) -> None:
         self._learned[model] = learned
 
     def lesson(
-        self, request: ModelRequest, known: RefusedForms, refusal: RefusalError, tried: Collection[RefusedForms]
-    ) -> RefusedForms | None:
+        self, request: ModelRequest, known: Lessons, refusal: RefusalError, tried: Collection[Lessons]
+    ) -> Lessons | None:
         """Return what is known after a refusal; None if nothing that was not tried can be sent otherwise."""
         if not _about_form(refusal):
             return None
         fitted = self.fitted(request, known)
-        found = learning.lessons(known, fitted, refusal.told)
+        found = learning.further_lessons(known, fitted, refusal.told)
         return next((one for one in found if one not in tried and self.fitted(request, one) != fitted), None)
 
     async def complete(self, request: Mapping[str, Any], headers: Mapping[str, str]) -> Mapping[str, Any]:

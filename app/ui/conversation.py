@@ -97,7 +97,7 @@ class ShownWindow:
 
 
 @dataclass(frozen=True, slots=True)
-class ViewPlace:
+class Spot:
     """A view, and which part of its list."""
 
     show: Show = "window"
@@ -123,9 +123,7 @@ class WindowPart:
         return WindowPart(items[(number - 1) * size : number * size], number, count)
 
 
-async def view(
-    runtime: Runtime, tenant: UUID, conversation: Conversation, form: Form, place: ViewPlace
-) -> dict[str, Any]:
+async def view(runtime: Runtime, tenant: UUID, conversation: Conversation, form: Form, place: Spot) -> dict[str, Any]:
     gathered: dict[str, Any] = {"conversation": inspect.conversation_view(conversation)}
     gathered |= {"show": place.show, "form": form}
     served = None
@@ -234,7 +232,7 @@ def _common(own: ShownWindow, tried: ShownWindow | None) -> int | None:
 
 
 async def _pages(
-    runtime: Runtime, tx: ReadTx, conversation: Conversation, place: ViewPlace, budget: int | None
+    runtime: Runtime, tx: ReadTx, conversation: Conversation, place: Spot, budget: int | None
 ) -> dict[str, Any]:
     contents = await inspect.contents_view(runtime, tx, conversation, budget)
     last = max(0, min(place.before - 1, conversation.totals.last_page))

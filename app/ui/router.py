@@ -101,7 +101,7 @@ async def conversation_page(
 ) -> Response:  # fmt: skip
     async with runtime.database.snapshot(viewer.tenant) as tx:
         conversation = await _mine(tx, viewer, conversation_id)
-    place = one.ViewPlace(show, part, before, cursor)
+    place = one.Spot(show, part, before, cursor)
     view = await one.view(runtime, viewer.tenant, conversation, one.read_form(request, runtime), place)
     return await page(request, f"show_{show}.html", section="conversations", viewer=viewer, **view)
 

@@ -2,7 +2,7 @@
 
 The messages come with what their answers carried (``carried``). The row says what of it is sent back, what stands in
 for it, and which form everything else must have. If an API refuses what its row allows, this is noted in
-``RefusedForms`` and left out for that address and model from then on.
+``Lessons`` and left out for that address and model from then on.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 
 from app.core.canonical import dumps, etag_of, hash_of
 from app.core.dialects.carried import AUDIO
-from app.core.dialects.learning import LIMITS, NOTHING, RefusedForms, without
+from app.core.dialects.learning import LIMITS, NOTHING, Lessons, without
 from app.core.dialects.marking import marked
 from app.core.dialects.question import Dialect
 from app.core.dialects.told import told_blocks, told_messages
@@ -33,7 +33,7 @@ NO_THINKING: Json = {"type": "thinking", "thinking": "", "signature": ""}
 
 
 def fit(
-    row: ModelRow, dialect: Dialect, body: Mapping[str, Any], learned: RefusedForms = NOTHING,
+    row: ModelRow, dialect: Dialect, body: Mapping[str, Any], learned: Lessons = NOTHING,
     repeated: Sequence[int] = (), now: float = math.inf,
 ) -> Json:  # fmt: skip
     """Return the request as the model's API wants it. ``repeated``: see ``marking.marked``.
@@ -85,7 +85,7 @@ def fitted_window(found: Context, models: ModelTable, model: str, form: Format, 
 # --- Parameters ------------------------------------------------------------------------------------------
 
 
-def _parameters(row: ModelRow, body: Json, learned: RefusedForms) -> Json:
+def _parameters(row: ModelRow, body: Json, learned: Lessons) -> Json:
     body = _with_limit(row, body, learned)
     thinks = not (row.off and all(body.get(name) == value for name, value in row.off.items()))
     temperature = body.get("temperature")
@@ -114,7 +114,7 @@ def _parameters(row: ModelRow, body: Json, learned: RefusedForms) -> Json:
     }
 
 
-def _with_limit(row: ModelRow, body: Json, learned: RefusedForms) -> Json:
+def _with_limit(row: ModelRow, body: Json, learned: Lessons) -> Json:
     refused = learned.dropped & set(LIMITS)
     wanted = next((name for name in LIMITS if refused and name not in refused), row.limit)
     if not wanted or "messages" not in body or "max_output_tokens" in body:
@@ -135,11 +135,7 @@ def _choice(choice: Any) -> str:
 
 
 def chat_messages(
-    row: ModelRow,
-    model: str,
-    messages: Sequence[Mapping[str, Any]],
-    learned: RefusedForms = NOTHING,
-    now: float = math.inf,
+    row: ModelRow, model: str, messages: Sequence[Mapping[str, Any]], learned: Lessons = NOTHING, now: float = math.inf
 ) -> list[Json]:
     """Return messages in OpenAI form as the model's API wants them."""
     if learned.told:
@@ -162,7 +158,7 @@ def chat_messages(
     return _named_calls(row, found)
 
 
-def _is_whole(message: Mapping[str, Any], model: str, learned: RefusedForms) -> bool:
+def _is_whole(message: Mapping[str, Any], model: str, learned: Lessons) -> bool:
     """Return whether an answer still has what it carried, not the stand-ins of a condensed one."""
     carried = sound_carried(message.get(CARRIED))
     if carried is None or carried["model"] != model or learned.bare:
@@ -192,7 +188,7 @@ def _needs_reasoning(row: ModelRow, messages: Sequence[Mapping[str, Any]]) -> li
 
 
 def _answer(
-    row: ModelRow, model: str, message: Mapping[str, Any], learned: RefusedForms, now: float, *, is_due: bool
+    row: ModelRow, model: str, message: Mapping[str, Any], learned: Lessons, now: float, *, is_due: bool
 ) -> Json:
     found = {name: value for name, value in message.items() if name != CARRIED}
     carried = sound_carried(message.get(CARRIED))
@@ -314,7 +310,7 @@ def _with_ids(message: Json, ids: CallIds) -> Json:
 # --- Messages --------------------------------------------------------------------------------------------
 
 
-def _blocks(row: ModelRow, messages: Sequence[Mapping[str, Any]], learned: RefusedForms) -> list[Json]:
+def _blocks(row: ModelRow, messages: Sequence[Mapping[str, Any]], learned: Lessons) -> list[Json]:
     loop = _loop(messages)
     ids = CallIds(row.ids)
     told: dict[str, str] = {}
@@ -345,7 +341,7 @@ def _with_block_id(block: Json, ids: CallIds) -> Json:
     return block
 
 
-def _lacks_thinking(row: ModelRow, learned: RefusedForms, role: str, content: Sequence[Json]) -> bool:
+def _lacks_thinking(row: ModelRow, learned: Lessons, role: str, content: Sequence[Json]) -> bool:
     kinds = {block["type"] for block in content}
     is_wanted = row.returned == "calls" or THINKING[0] in learned.stand_ins
     return role == "assistant" and is_wanted and "tool_use" in kinds and kinds.isdisjoint(THINKING)

@@ -42,8 +42,8 @@ _QUOTED = re.compile(r"['\"`‘“](\w+)['\"`’”]")
 
 
 @dataclass(frozen=True, slots=True)
-class RefusedForms:
-    """Members and forms that an API refused."""
+class Lessons:
+    """What an API's refusals taught: members to leave out, and forms to use."""
 
     dropped: frozenset[str] = frozenset()
     """Members of a request that are left out; of the answer's limit, its name."""
@@ -63,10 +63,10 @@ class RefusedForms:
         return self.bare, self.careful, self.told
 
 
-NOTHING = RefusedForms()
+NOTHING = Lessons()
 
 
-def lessons(learned: RefusedForms, body: Mapping[str, Any], told: str) -> Iterator[RefusedForms]:
+def further_lessons(learned: Lessons, body: Mapping[str, Any], told: str) -> Iterator[Lessons]:
     """Yield what to leave out after a refusal, the likeliest first.
 
     A member that the refusal names is left out, or gets a stand-in if it is missing. Otherwise nothing that earlier
@@ -99,8 +99,8 @@ def _kinds(message: Mapping[str, Any]) -> set[Any]:
 
 
 def _likely(
-    learned: RefusedForms, body: Mapping[str, Any], told: str, *, is_missing: bool, is_unknown: bool
-) -> RefusedForms | None:
+    learned: Lessons, body: Mapping[str, Any], told: str, *, is_missing: bool, is_unknown: bool
+) -> Lessons | None:
     words, sure = _names_in(told)
     if learned.bare and is_missing and re.search(REASONING, told):
         return replace(learned, bare=False)
@@ -115,7 +115,7 @@ def _likely(
     return fewer or _guess(learned, told)
 
 
-def _guess(learned: RefusedForms, told: str) -> RefusedForms | None:
+def _guess(learned: Lessons, told: str) -> Lessons | None:
     """Return what can help if a refusal names nothing that was sent."""
     is_of_reasoning = bool(re.search(REASONING, told))
     if re.search(SHAPE, told) and not is_of_reasoning and not learned.careful:
@@ -140,7 +140,7 @@ def _names_in(told: str) -> tuple[set[str], set[str]]:
     return last | set(re.findall(r"[A-Za-z_]\w*", rest)), last | set(_QUOTED.findall(rest))
 
 
-def _absent(learned: RefusedForms, body: Mapping[str, Any], words: set[str]) -> set[str]:
+def _absent(learned: Lessons, body: Mapping[str, Any], words: set[str]) -> set[str]:
     """Return the words that name a member which some answer with calls lacks."""
     named = {word for word in words if re.fullmatch(r"reasoning|[a-z]+(_[a-z]+)+", word)} - learned.stand_ins - _WORDS
     messages = [message for message in body.get("messages") or [] if message.get("role") != "user"]
@@ -150,8 +150,8 @@ def _absent(learned: RefusedForms, body: Mapping[str, Any], words: set[str]) -> 
 
 
 def _without_named(
-    learned: RefusedForms, body: Mapping[str, Any], words: set[str], sure: set[str], *, is_unknown: bool
-) -> RefusedForms | None:
+    learned: Lessons, body: Mapping[str, Any], words: set[str], sure: set[str], *, is_unknown: bool
+) -> Lessons | None:
     """Return the lesson of a refusal that names a member. If it names several, the ``sure`` ones count."""
     outer = {name for name in body if name not in ESSENTIAL and name in words} - learned.dropped
     inner = (_inner_names(body) & words) - learned.inner

@@ -128,7 +128,7 @@ async def unasked(
     in_view = _in_view(search, shown.window)
     found = await _evidence(tx, search, min(UNASKED_LOOKED_AT, room // PASSAGE_TOKENS_MIN), in_view)
     hits, free = found.beside(lambda hit: in_view(hit.hit), room)
-    items = await _fit_passages(search.conversation, hits, free, call.runtime.tokens.count)
+    items = await _passages(search.conversation, hits, free, call.runtime.tokens.count)
     return items, list({hit.hit.id for hit in found.hits})
 
 
@@ -144,7 +144,7 @@ async def _packed(
     lacks = _lacks(search, found, is_shown=bool(hits), count=count)
     if (left := free - sum(item.tokens for item in lacks)) < 0:
         lacks, left = [], free
-    return [*named, *lacks, *await _fit_passages(search.conversation, hits, min(theirs, left), count)]
+    return [*named, *lacks, *await _passages(search.conversation, hits, min(theirs, left), count)]
 
 
 def _lacks(search: _TailSearch, found: _TailResults, *, is_shown: bool, count: Count) -> list[TailItem]:
@@ -319,7 +319,7 @@ async def _archive_item(
     return TailItem(text, await run_in_thread_if_large(len(text), count, text), uuid), archive["is_cut"], part
 
 
-async def _fit_passages(
+async def _passages(
     conversation: Conversation, relevant: Sequence[SearchHit], free: int, count: Count
 ) -> list[TailItem]:
     found = [

@@ -194,12 +194,10 @@ async def _prepare(runtime: Runtime, request: ArchiveRequest, place: _Place) -> 
     if len(request.result) <= place.policy.archive_threshold and not (limit and tokens > limit):
         return PreparedArchive(place, tokens)
     expires_at = request.expires_at or runtime.retention.archive_expiry(datetime.now(UTC))
-    return await anyio.to_thread.run_sync(_prepared_archive, request, place, tokens, expires_at)
+    return await anyio.to_thread.run_sync(_prepare_rows, request, place, tokens, expires_at)
 
 
-def _prepared_archive(
-    request: ArchiveRequest, place: _Place, tokens: int, expires_at: datetime | None
-) -> PreparedArchive:
+def _prepare_rows(request: ArchiveRequest, place: _Place, tokens: int, expires_at: datetime | None) -> PreparedArchive:
     language = place.language or language_of(request.result[:SCAN_MAX])
     card = make_card(
         uuid7(), request.tool_name, request.tool_input, request.result, request.sources, language, datetime.now(UTC)

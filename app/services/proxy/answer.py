@@ -27,7 +27,7 @@ from app.core.conversation import Conversation
 from app.core.dialects.background import unstored
 from app.core.dialects.deltas import AnswerSoFar
 from app.core.dialects.finished import finished, recall_message
-from app.core.dialects.learning import RefusedForms
+from app.core.dialects.learning import Lessons
 from app.core.dialects.marking import ROLES, places
 from app.core.dialects.proxy import ToolOwners, offered
 from app.core.dialects.question import Json, ShownToClient
@@ -304,7 +304,7 @@ async def _ask_model(task: AnswerTask, said: AnswerSoFar, asking: ModelRequest, 
                 return found
 
 
-async def _send(task: AnswerTask, said: AnswerSoFar, asking: ModelRequest, learned: RefusedForms, watch: Watch) -> Said:
+async def _send(task: AnswerTask, said: AnswerSoFar, asking: ModelRequest, learned: Lessons, watch: Watch) -> Said:
     request = task.upstream.fitted(asking, learned)
     if request.get("stream"):
         said, whole = await _stream(task, said, request, watch), None

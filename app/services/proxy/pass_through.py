@@ -172,9 +172,7 @@ class _Passed:
 
     async def _store(self, asked: ProxyTurn, answer: RawAnswer, body: bytes) -> Exception | None:
         try:
-            said, usage = await run_in_thread_if_large(
-                len(body), _message_and_usage, self.upstream, body, answer.is_stream
-            )
+            said, usage = await run_in_thread_if_large(len(body), _answer_in, self.upstream, body, answer.is_stream)
             self.watch.usage = usage
             if said is None:
                 return UnusableReply("the answer is not whole")
@@ -185,7 +183,7 @@ class _Passed:
         return None
 
 
-def _message_and_usage(
+def _answer_in(
     upstream: Upstream, body: bytes, is_stream: bool
 ) -> tuple[dict[str, Any] | None, Mapping[str, Any] | None]:
     reader = upstream.asked.reader()
