@@ -1,1 +1,1 @@
-"""The stored history: the rows that a request becomes, and those that erasing leaves."""
+"""The stored history: which rows a request becomes, and which ones erasing leaves."""

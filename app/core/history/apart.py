@@ -1,9 +1,9 @@
-"""Tell pages apart that begin alike, as forty that all begin "Please review the following …"."""
+"""Give pages that begin alike different titles, such as forty that begin with "Please review the following …"."""
 
 import re
 
 SHARED_MIN = 40
-"""Characters in which a message begins like the one before: after fewer, a title shows what differs."""
+"""Characters that two messages must share at their beginning: with fewer, the plain titles differ already."""
 TITLE_CHARACTERS = 60
 _BEGUN, _SEEN = 12, 1_000
 _MARKS = " \t,.;:!?，。；：！？-–—…"
@@ -12,10 +12,10 @@ _WORD = re.compile(r"[^\W\u3400-\u9fff]+|[\u3400-\u9fff]")
 
 
 def apart(title: str, text: str, before: str) -> str:
-    """Return a page's title, or what its message says that ``before``, the line of the page before, does not."""
+    """Return a page's title, or the part of its message that differs from the previous page's line ``before``."""
     text = text[:_SEEN]
     if not text.isprintable():
-        text = "".join(one if one.isprintable() else " " for one in text)
+        text = "".join(character if character.isprintable() else " " for character in text)
     text = " ".join(text.split())
     begun = before[:_BEGUN].lower()
     at = text.lower().find(begun) if begun.strip() else -1
@@ -28,7 +28,7 @@ def apart(title: str, text: str, before: str) -> str:
         return title
     end = at + shared
     rest = text[end:]
-    if before[shared:].startswith("…"):  # the line is cut: what differs comes after the sentence
+    if before[shared:].startswith("…"):  # the line is cut, so the difference comes after the sentence
         rest = _SENTENCE_END.split(rest, 1)[-1]
     elif text[end - 1 : end + 1].isascii() and text[end - 1 : end + 1].isalnum():
         rest = text[text.rfind(" ", 0, end) + 1 :]

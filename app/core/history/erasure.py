@@ -1,8 +1,8 @@
-"""Marks for erased messages; a mark keeps the place, role and calls of its message.
+"""Replace erased messages by marks, which keep the place, role and calls of their message.
 
-A window that showed the message shows the mark, so pairs stay whole: a call keeps its id, and a result the id that it
-answers. Names and arguments of calls go, because they are content too. Any copy that a recall tool loaded, into this
-conversation or another of the user's, goes with it (``Repeats``).
+A window that showed the message shows the mark, so pairs stay whole: a call keeps its id, and a result the id of its
+call. Names and arguments of calls are erased, because they are content too. So is every copy that a recall tool
+loaded, into this conversation or another one of the user (``Repeats``).
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ ERASED = wording.ERASED.en
 CALL_NAME = "erased"
 """Replaces the name of a call; valid in every API."""
 REPEAT_CHARACTERS = 12
-"""A shared run of this many letters and digits is no accident."""
+"""Two texts that share a run of this many letters and digits do not share it by accident."""
 PROBE_CHARACTERS = 8
-"""Stretches of this length are looked up first: every shared run holds one at some step."""
+"""Runs of this length are looked up first, because that is cheap and every shared run contains one of them."""
 _UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _NOT_PLAIN = re.compile(r"[\W_]+")
 _NOT_TEXT = frozenset({"role", "tool_call_id", "tool_calls"})
@@ -43,10 +43,10 @@ def erased_forms(
     mark_text: str,
     kept_names: Collection[str] = (),
 ) -> Forms:
-    """Return the forms of a message that a mark (``mark_text``) has replaced.
+    """Return the forms of the mark (``mark_text``) that replaces a message.
 
-    ``view`` is what windows show of it, in OpenAI form; empty for an orphan. ``kept_names`` are tool names that matter
-    to Quire: calls of these keep their name.
+    ``view`` is the message as windows show it, in OpenAI form; empty for an orphan. Calls of the tools ``kept_names``
+    keep their names, because Quire itself reads them.
     """
     original = dumps(_erased(body, mark_text, kept_names))
     seen = ",".join(dumps(_erased(message, mark_text, kept_names)) for message in view)
@@ -100,7 +100,7 @@ def _name(name: str, kept_names: Collection[str]) -> str:
 
 
 def swapped(value: Any, old: str, new: str) -> Any:
-    """Replace a placeholder by another text; where it was cut, its first line."""
+    """Replace a placeholder by another text. Where the placeholder was cut, only the first line replaces it."""
     if isinstance(value, list):
         return [swapped(item, old, new) for item in value]
     if isinstance(value, dict):
@@ -115,10 +115,10 @@ def swapped(value: Any, old: str, new: str) -> Any:
 
 
 class Repeats:
-    """Texts that may repeat an erased one, each with a name; ``of`` returns the names of those that do.
+    """An index of named texts; ``of`` returns the names of those that a given text repeats.
 
     Only letters and digits are compared, so that quoting and escaping make no difference. A short text matches only if
-    it is the whole message. In doubt a text counts as a repetition.
+    it is a whole line. In doubt a text counts as a repetition.
     """
 
     def __init__(self, texts: Mapping[Hashable, str]) -> None:
@@ -146,7 +146,7 @@ class Repeats:
         if len(plain) < REPEAT_CHARACTERS:
             return set(self._said.get(plain, ())) if plain else set()
         numbers: set[int] = set()
-        # Whatever is shared holds one of the probes, which are a step apart: most of a text is passed over by them.
+        # Every shared run contains a probe at one of these steps, so most of the text is skipped.
         steps = range(0, len(plain) - PROBE_CHARACTERS + 1, REPEAT_CHARACTERS - PROBE_CHARACTERS + 1)
         for at in [at for at in steps if plain[at : at + PROBE_CHARACTERS] in self._probes]:
             for start in range(max(0, at + PROBE_CHARACTERS - REPEAT_CHARACTERS), at + 1):
@@ -174,9 +174,9 @@ _CALLERS_IDS = frozenset({"client_id", "conversation_id", "user_id"})
 
 
 def without_content(answer: Any, ids: Collection[str] | None, mark_text: str) -> Any:
-    """Return a stored response without erased content: the objects with one of the ids, and everything in them.
+    """Return a stored response with the content removed from every object with one of the ids, and from all in it.
 
-    If ``ids`` is None, all objects are emptied. Ids chosen by callers go too, because they may be names.
+    If ``ids`` is None, all objects are emptied. Ids chosen by callers are removed too, because they can be names.
     """
     if isinstance(answer, list):
         return [without_content(item, ids, mark_text) for item in answer]
@@ -202,7 +202,7 @@ def _without(key: str, value: Any, mark_text: str) -> Any:
 
 
 GONE = ""
-"""Stands for the answer to a request that stored something which is not stored any more."""
+"""Replaces the answer to a request when something that it stored is erased."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,10 +218,10 @@ class Redaction:
 
 
 def redacted(response: str, redaction: Redaction, *, whole: bool) -> str:
-    """Return a kept answer without what is erased (``whole``: it speaks of nothing else), or GONE.
+    """Return a stored response without erased content, or GONE. ``whole``: all of its content is erased.
 
-    A request that is sent again must not be answered as if what it stored were there still. Answers to erasing
-    requests and of recall tools acknowledge nothing, so they go on without what is erased.
+    A repeated request must not be answered as if the data it stored still existed. Responses to erasing requests and
+    of recall tools acknowledge no stored data, so they are kept without the erased content.
     """
     if response == GONE:
         return GONE
@@ -244,7 +244,7 @@ def _names(value: Any, ids: Collection[str]) -> bool:
 
 
 def without_archive(value: Any, archive: str, replacement: str) -> Any:
-    """Return a value with ``replacement`` in place of every text that names an archive; its bare id stays."""
+    """Return a value with ``replacement`` in place of every text that contains the archive's id; bare ids stay."""
     if isinstance(value, str):
         return replacement if archive in value and value != archive else value
     if isinstance(value, list):

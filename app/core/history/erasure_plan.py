@@ -1,8 +1,8 @@
 """Decide everything that erasing messages writes, before anything is written.
 
-An erased message becomes a mark, and so does a message into which a recall tool loaded any of it. A result whose call
-is erased stays, without what the call said. Everything derived from the messages or their pages is deleted, and Quire
-derives it again from what is left.
+An erased message becomes a mark, and so does every message into which a recall tool loaded a part of it. The result of
+an erased call stays, without the call's content. Everything derived from the messages or their pages is deleted, and
+Quire derives it again from the rest.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class StoredMessage:
     anthropic: str | None
     archive_ids: Sequence[UUID]
     is_loaded: bool
-    """A recall tool brought it."""
+    """Whether a recall tool loaded its text."""
     language: Language
     """The conversation's language."""
 
@@ -78,14 +78,14 @@ class Marked:
 
 @dataclass(frozen=True, slots=True)
 class Unasked:
-    """A result without the content of its call."""
+    """A result after the content of its call was erased from it."""
 
     place: Place
     texts: Sequence[str | None]
-    """Body, view, short and the Anthropic form."""
+    """Body, view, short form and Anthropic form."""
     line: MarkLine
     placeholders: Mapping[UUID, str]
-    """Placeholders by archive."""
+    """New placeholders by archive id."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,9 +94,9 @@ class ErasureRules:
 
     count: Count
     recall_tools: Collection[str]
-    """Calls of these keep their names."""
+    """Calls of these tools keep their names."""
     result_line: Callable[[str, str], str]
-    """The line of a result, by the name of its tool and its text."""
+    """Returns a result's line for the contents page, given the tool's name and the text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,39 +107,39 @@ class Erased:
     language: Language
     messages: Sequence[StoredMessage]
     results: Sequence[StoredMessage]
-    """The results that answer their calls."""
+    """The results of the calls in ``messages``."""
     cards: Mapping[UUID, StoredArchive]
-    """Cards of the archives in the results."""
+    """The archives in ``results``, by id."""
     repeats: Sequence[StoredMessage]
-    """Messages of any conversation that a recall tool brought and that repeat them."""
+    """Messages of any conversation into which a recall tool loaded text of ``messages``."""
 
 
 @dataclass(frozen=True, slots=True)
 class ErasurePlan:
-    """Everything that erasing messages of a conversation writes, except for its archives."""
+    """Everything to write when messages of a conversation are erased, except for archives."""
 
     marked: Sequence[Marked]
     unasked: Sequence[Unasked]
     seqs: Sequence[int]
     pages: Sequence[int]
     near: Sequence[int]
-    """Messages whose vectors were made from erased ones too."""
+    """The seqs of messages whose vectors were made from erased messages too."""
     mark: MarkLine
     prompt_tokens: int
-    """The system prompt's increase in tokens."""
+    """Tokens by which marks make the system prompt longer."""
     end: ConversationEnd
     conversations: Collection[str]
     """The conversations in which a new generation begins."""
     erased: Collection[UUID]
-    """Messages that kept answers must not speak of any more."""
+    """Messages that stored responses must not mention any more."""
     changed: Collection[UUID]
-    """Messages and archives that stored responses describe with content of their calls."""
+    """Messages and archives whose descriptions in stored responses contain content of erased calls."""
     is_done: bool
-    """The messages are marks already, and nothing repeats them."""
+    """Whether the messages are marks already and nothing repeats them."""
 
 
 def decide(erased: Erased, rules: ErasureRules) -> ErasurePlan:
-    """Return what goes, what is changed, and what is to be made again."""
+    """Return which messages become marks, which results change, and whose derived data must be made anew."""
     seqs = [message.seq for message in erased.messages]
     results = [result for result in erased.results if result.seq not in seqs]
     loaded = {result.place: result for result in results if result.is_loaded}
@@ -163,7 +163,7 @@ def decide(erased: Erased, rules: ErasureRules) -> ErasurePlan:
 
 
 def marks(messages: Sequence[StoredMessage], rules: ErasureRules) -> list[Marked]:
-    """Return the marks of messages that repeat something erased. Nothing else was ever made of them."""
+    """Return the marks for messages that repeat erased text. Nothing was derived from such messages."""
     return [_marked(message, rules) for message in messages]
 
 
@@ -173,7 +173,7 @@ def mark_line(language: Language, count: Count) -> MarkLine:
 
 
 def weight(view: Sequence[dict[str, Any]], count: Count) -> int:
-    """Return the tokens of a message as windows show it."""
+    """Return the tokens of a message in the form that windows show."""
     weighed = [weigh(message) for message in view]
     return sum(sum(map(count, texts)) + overhead for texts, overhead in weighed)
 
@@ -214,7 +214,7 @@ def _unasked(result: StoredMessage, cards: Mapping[UUID, StoredArchive], rules: 
 
 
 def without_calls(end: ConversationEnd, erased: Sequence[StoredMessage], rules: ErasureRules) -> ConversationEnd:
-    """Return the calls that await results, without the content of erased ones."""
+    """Return the conversation's end with the names and arguments of erased open calls removed."""
     gone = {
         call["id"]
         for message in erased

@@ -1,4 +1,4 @@
-"""Decide what a branch begins with: the conversation as it was when a message was its newest."""
+"""Decide the initial state of a branch: the conversation as it was when a given message was its newest."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from app.core.model import Totals
 
 @dataclass(frozen=True, slots=True)
 class ForkPlace:
-    """A conversation's state after one of its messages, as far as the message's row and the next one's tell it."""
+    """A conversation's state after one of its messages, as far as the rows of this message and the next show it."""
 
     seq: int
     page: int = 0
     user_seq: int = 0
     group: int = 0
-    """The call group that more calls join."""
+    """The call group that further calls join; 0 if they begin a new one."""
     open_calls: tuple[OpenCall, ...] = ()
     full: int = 0
     short: int = 0
@@ -31,7 +31,7 @@ class ForkPlace:
     said_at: datetime | None = None
     said_offset: int = 0
     at: datetime | None = None
-    """When the next message came; None: there is none."""
+    """The time of the next message; None if there is none."""
     chaptered: int = 0
     summarised: int = 0
 
@@ -50,9 +50,9 @@ class NewBranch:
     title: str | None
     now: datetime
     shares: Literal["none", "read", "write"] | None = None
-    """What its sub-agent shares with the parent besides the messages; None: no sub-agent."""
+    """The access of the branch's sub-agent to the parent's memories; None if the branch has no sub-agent."""
     asked_from: int | None = None
-    """Where the question to the proxy begins that the branch answers anew."""
+    """The seq at which the proxy question begins that the branch answers again; None if it answers none."""
 
 
 def fork(known: Conversation, place: ForkPlace, new: NewBranch) -> Forked:
@@ -103,7 +103,7 @@ def fork(known: Conversation, place: ForkPlace, new: NewBranch) -> Forked:
 
 
 def at_end(known: Conversation, place: ForkPlace) -> ForkPlace:
-    """Return the place after a conversation's last message, with what its row tells better."""
+    """Return the place after a conversation's last message, from the conversation's row, which is more exact."""
     totals: Totals = known.totals
     return replace(
         place, seq=totals.last_seq, page=totals.last_page, user_seq=known.end.user_seq, group=known.end.group,
@@ -114,6 +114,6 @@ def at_end(known: Conversation, place: ForkPlace) -> ForkPlace:
 
 
 def without_index(forked: Forked, pages: Sequence[int]) -> Forked:
-    """Return a branch that has no index of some pages yet: it makes its own."""
+    """Return a branch without an index of some shared pages, so that it makes its own."""
     through = min([forked.branch.indexed_through, *(page - 1 for page in pages)])
     return replace(forked, branch=replace(forked.branch, indexed_through=through))

@@ -1,15 +1,15 @@
 """Place new messages in a conversation, and derive the forms that windows show.
 
-``place`` decides seq, page, call group and kind; ``shown_forms`` decides the texts. Both depend on the conversation
-only through ``ConversationEnd``, the little that an append must know of earlier messages.
+``place`` decides seq, page, call group and kind; ``shown_forms`` decides the texts. All that either needs to know of
+earlier messages is in ``ConversationEnd``.
 
 A page begins with a user message. (The first page includes what precedes the first user message.) A user message that
 carries tool results in Anthropic form continues the page, because it answers earlier calls. System messages that lead
-the conversation are its prompt: they are shown in the system section for ever.
+the conversation are its prompt: windows always show them in the system section.
 
-Text that imitates one of Quire's frames or placeholders is shown so that it is none (``neutral``), except in the
-prompt, which is the caller's own, and in what a recall tool loaded, where the frames are Quire's. The original is kept
-unchanged.
+Text that imitates one of Quire's frames or placeholders is shown in a changed form (``neutral``), except in the prompt,
+which is the caller's own, and in text that a recall tool loaded, where the frames are Quire's. The stored original is
+never changed.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ from app.core.window.condensing import Condensing
 from app.core.window.profile import marks_in
 
 MARK_ARGUMENTS_MAX = 100
-"""Characters of a call's arguments in the mark of what it loaded."""
+"""Characters of a recall call's arguments that the mark of its result shows."""
 LATE_MAX = 30
-"""Messages after which the result of a call that the conversation went on without joins it no more: all that came
-between would be one group. It stands where it came (``LATE``).
+"""A result joins its call only if at most this many messages lie between them, because all of them become one call
+group. A later result stays at its own place (``LATE``): it is *far*.
 """
 FAR_MAX, FAR_ARGUMENTS_MAX = 64, 100
-"""Such calls that are remembered, the newest, and the characters of their arguments."""
+"""How many calls that await a far result are remembered (the newest), and how many characters of their arguments."""
 LATE_TOKENS = 24
-"""What the text adds that such a result is, besides the tool's name."""
+"""Tokens of the text that introduces a far result, without the tool's name."""
 OPEN_ARGUMENTS_MAX = 4_000
-"""Characters of a call's arguments that are kept for its archive while the call is open."""
+"""Characters of an open call's arguments that are kept for the archive of its result."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class AnsweredCall:
 class Placement:
     draft: Draft
     index: int
-    """Which message of the append it is."""
+    """The message's position in the append."""
     seq: int
     page: int
     user_seq: int
@@ -70,21 +70,21 @@ class Placement:
 
     @property
     def is_late(self) -> bool:
-        """Return whether it joins a call that the conversation went on without."""
+        """Return whether it joins an open call after other messages have followed the call."""
         return any(answer.call.is_left and not answer.call.is_far for answer in self.answers)
 
     @property
     def far(self) -> list[AnsweredCall]:
-        """Return its results that stand by themselves."""
+        """Return its results that came too late to join their calls."""
         return [answer for answer in self.answers if answer.call.is_far]
 
 
 def place(
     end: ConversationEnd, drafts: Sequence[Draft], refused: Collection[int] = (), user_id: str | None = None
 ) -> tuple[list[Placement], ConversationEnd]:
-    """Return the messages' places and the end after them. ``refused``: indices of those that are not sent again.
+    """Return the messages' places and the conversation's end after them. ``refused``: indices of refused messages.
 
-    A late result joins the group of its call, and so does all that came between them.
+    A late result joins the group of its call, and so do all messages between them.
     """
     placements: list[Placement] = []
     for index, draft in enumerate(drafts):
@@ -98,7 +98,7 @@ def place(
 
 
 def joined_from(end: ConversationEnd, placements: Sequence[Placement]) -> int | None:
-    """Return the group that stored messages after it join, as a late result came; ``end`` is before the messages."""
+    """Return the call group that stored messages join because of late results. ``end`` is before the placements."""
     return min((p.group for p in placements if p.is_late and p.group <= end.last_seq), default=None)
 
 
@@ -151,14 +151,14 @@ def _place_one(end: ConversationEnd, draft: Draft, index: int, author: Author) -
 
 
 def _left(end: ConversationEnd, seq: int) -> tuple[OpenCall, ...]:
-    """Return the open calls where something follows that is no result."""
+    """Return the open calls after a message that is no result."""
     left = [replace(call, is_left=True, is_far=call.is_far or seq - call.group > LATE_MAX) for call in end.open_calls]
     far = [replace(call, arguments=call.arguments[:FAR_ARGUMENTS_MAX]) for call in left if call.is_far]
     return (*far[-FAR_MAX:], *(call for call in left if not call.is_far))
 
 
 def _place_refused(end: ConversationEnd, draft: Draft, index: int, author: Author) -> tuple[Placement, ConversationEnd]:
-    """Place a message that leaves the calls before it open, unless it is a user message."""
+    """Place a refused message. Unless it opens a page, earlier calls stay open."""
     placement, after = _place_one(end, draft, index, author)
     if placement.opens_page:
         return replace(placement, kind="refused", answers=()), after
@@ -175,9 +175,7 @@ def unmatched_results(placement: Placement) -> list[str]:
 
 
 def _answered_calls(end: ConversationEnd, draft: Draft) -> tuple[AnsweredCall, ...]:
-    """Return the results that answer an open call, wherever it stands; of two for one call, the first. Calls of one id
-    are answered in order.
-    """
+    """Pair the results with open calls: the first result of each call, and calls that share an id in their order."""
     open_calls = {call.id: call for call in end.open_calls}
     repeated: dict[str, list[str]] = {}
     for id_ in reversed(open_calls):
@@ -195,16 +193,16 @@ def _answered_calls(end: ConversationEnd, draft: Draft) -> tuple[AnsweredCall, .
 
 @dataclass(frozen=True, slots=True)
 class ShownForms:
-    """The forms in which windows show a message: lists of chat messages in OpenAI form."""
+    """The forms in which windows show a message: lists of chat messages in OpenAI form, if not said otherwise."""
 
     view: list[dict[str, Any]]
-    """The verbatim form. A loaded result is the mark that it shrinks to."""
+    """The verbatim form, with a mark in place of each recalled text."""
     short: list[dict[str, Any]] | None = None
-    """Condensed, where that differs."""
+    """The condensed form; None if it equals ``view``."""
     loaded: list[dict[str, Any]] | None = None
-    """The form with recalled text in full, if there is any."""
+    """The form with recalled texts in full; None if there are none."""
     anthropic: dict[str, Any] | None = None
-    """The message as sent, if it is in Anthropic form."""
+    """The message in Anthropic form, if it was sent so."""
     archived: tuple[int, ...] = field(default=())
     """Indices of the answers whose results are archived."""
 
@@ -214,17 +212,15 @@ class FormTokens:
     full: int
     short: int
     loaded: int
-    """0 where no recall tool brought anything in."""
+    """0 if no recall tool loaded anything."""
 
 
 def form_tokens(
     forms: ShownForms, kind: Kind, counts: Mapping[str, int], files: Mapping[str, int] = NO_FILES
 ) -> FormTokens:
-    """Return what a message weighs in each form; nothing while it is in no zone. ``counts``: tokens by text; ``files``
-    as for ``weigh``.
+    """Return the tokens of a message in each form; 0 for kinds that no zone shows. ``files``: see ``weigh``.
 
-    As sent in Anthropic form it keeps its thinking, which the OpenAI form has not: the larger one is charged,
-    so that the window fits in either.
+    ``full`` includes thinking that only the Anthropic form shows, so that a window fits in either form.
     """
     if kind in UNZONED:
         return FormTokens(0, 0, 0)
@@ -235,20 +231,20 @@ def form_tokens(
 
 
 def form_marks(forms: ShownForms, archived: Sequence[str], files: Mapping[str, int] = NO_FILES) -> tuple[int, ...]:
-    """Return the marks of a message's verbatim and condensed form, and of what recall tools loaded or was ``archived``;
-    without zeros at the end.
+    """Return the marks (see ``profile.marks_in``) of the verbatim form, the condensed form, and the texts that recall
+    tools loaded or that were ``archived``, without trailing zeros.
     """
     full = marks_in(forms.view, thinking(forms), files)
     short = full if forms.short is None else marks_in(forms.short, (), files)
     passing = marks_in(forms.loaded or (), archived, files) if forms.loaded or archived else ()
-    found = (*full, *short, *passing)
-    return found[: max(compress(count(1), found), default=0)]
+    marks = (*full, *short, *passing)
+    return marks[: max(compress(count(1), marks), default=0)]
 
 
 def weight(
     chat_messages: Sequence[dict[str, Any]], counts: Mapping[str, int], files: Mapping[str, int] = NO_FILES
 ) -> int:
-    """Return the tokens of chat messages, by those of their texts."""
+    """Return the tokens of chat messages. ``counts`` holds the tokens of their texts."""
     total = 0
     for message in chat_messages:
         texts, overhead = weigh(message, files)
@@ -258,7 +254,7 @@ def weight(
 
 
 def thinking(forms: ShownForms) -> list[str]:
-    """Return the texts that a message has as sent in Anthropic form only."""
+    """Return the thinking blocks, as JSON, which only a message's Anthropic form shows."""
     blocks = forms.anthropic["content"] if forms.anthropic else []
     return [dumps(block) for block in blocks if block["type"] in THINKING_PARTS]
 
@@ -266,9 +262,9 @@ def thinking(forms: ShownForms) -> list[str]:
 def archived_answers(
     placement: Placement, policy: Policy, recall_tools: frozenset[str], tokens: Mapping[str, int]
 ) -> list[int]:
-    """Return which answers to archive: the long ones, except for results of recall tools.
+    """Return the indices of the answers to archive: long results, except those of recall tools.
 
-    ``tokens`` are those of the results' texts; needed only if the policy has a threshold in tokens.
+    ``tokens`` holds the tokens of the results' texts; it is read only if the policy has a threshold in tokens.
     """
     limit = policy.archive_threshold_tokens
     return [
@@ -288,7 +284,7 @@ def shown_forms(
     language: Language,
     recall_tools: frozenset[str],
 ) -> ShownForms:
-    """Return the forms of a placed message. ``placeholders`` stand for archived answers, by index."""
+    """Return the forms of a placed message. ``placeholders`` replace archived answers, by index."""
     draft = placement.draft
     marks = {
         i: _loaded_mark(answer.call, language)
@@ -300,7 +296,7 @@ def shown_forms(
     condensing = Condensing(placement.page, policy.condensed_tool_max, language)
     short = condensing.messages(view, first_lines)
     loaded = _without_nul(_messages(placement, placeholders, recall_tools)) if marks else None
-    # Calls outside of the content are in OpenAI's form: the message is converted to Anthropic's like any other.
+    # Calls outside of the content are in OpenAI form, so the message is converted to Anthropic form like any other.
     as_sent = draft.is_anthropic and not draft.original.get("tool_calls") and not placement.far
     anthropic = _as_sent(placement, {**marks, **placeholders}) if as_sent else None
     return ShownForms(
@@ -313,7 +309,7 @@ def shown_forms(
 
 
 def _messages(placement: Placement, contents: Mapping[int, str], recall_tools: frozenset[str]) -> list[dict[str, Any]]:
-    """Return the chat messages of a placement, with ``contents`` in place of the answers they name."""
+    """Return the chat messages of a placement. ``contents`` replaces the contents of answers, by index."""
     results = [
         {
             "role": "tool",
@@ -349,7 +345,7 @@ def _result_content(answer: AnsweredCall, recall_tools: frozenset[str]) -> Any:
 
 
 def _disarmed(content: Any) -> Any:
-    """Make the texts of content neutral, with marks for files. Thinking stays as it is: it may be signed."""
+    """Make the texts of content neutral, with marks for embedded files. Thinking stays as it is: it can be signed."""
     if isinstance(content, str):
         return neutral(marked(content))
     if not isinstance(content, list):
@@ -366,7 +362,7 @@ def _disarmed_part(part: dict[str, Any]) -> dict[str, Any]:
 
 
 def _as_sent(placement: Placement, contents: Mapping[int, str]) -> dict[str, Any]:
-    """Return an Anthropic message in a form the API accepts: without unmatched results and cache marks."""
+    """Return an Anthropic message in a form that the API accepts: without unmatched results and cache marks."""
     by_result = {id(answer.result): i for i, answer in enumerate(placement.answers)}
     blocks = []
     content = placement.draft.original["content"]
@@ -397,7 +393,7 @@ def _loaded_mark(call: OpenCall, language: Language) -> str:
 
 
 def _without_nul(value: Any) -> Any:
-    """Replace NUL, which must not be sent to a model; the original keeps it."""
+    """Replace NUL, which must not be sent to a model. The stored original keeps it."""
     if isinstance(value, str):
         return replace_nul(value)
     if isinstance(value, list):

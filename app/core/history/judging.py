@@ -1,7 +1,7 @@
-"""Judge what a message is by the probabilities that heads read from its vector.
+"""Judge by the probabilities that linear heads read from a message's vector what becomes of its sentences.
 
-Each kind of memory has two bars: certain enough to hold at once, and likely enough to be proposed. A need's are lower,
-since missing an allergy costs more than showing one. The bars were chosen on one half of the sentences and on ordinary
+Each kind of memory has two thresholds: one to hold at once, and a lower one to be proposed. Those of a need are lower,
+because missing an allergy costs more than showing one. They were chosen on one half of the sentences and on ordinary
 talks, and hold on the other half (``python -m bench.people.intents`` reports both) and on talks of another kind.
 """
 
@@ -13,7 +13,7 @@ from typing import Literal
 
 Verdict = Literal["carry", "propose"]
 Likely = Mapping[str, float]
-"""The probability that something is to be kept, `keeps`, and that it is a need of somebody's, `need`."""
+"""Two probabilities: `keeps`, that a sentence should be remembered, and `need`, that it states a person's need."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,33 +28,33 @@ class Bars:
 
 
 ENDS, ENDS_CLOSE = Bars(0.5, 0.15), Bars(0.4, 0.15)
-"""Of a message that takes something back, and of its closeness to what it can mean: both must be reached. What was
-meant is the nearest memory in 54 of 62 cases that no head had seen."""
+"""Thresholds of the probability that a message takes something back, and of its closeness to a memory: both must be
+reached. In 54 of 62 cases that no head had seen, the nearest memory was the one that was meant."""
 TOLD = 0.6
-"""The probability of a message that says in words that something is to be forgotten."""
+"""The probability given to a message that asks in words to forget something."""
 MAY_KEEP = 0.03
-"""The probability of a whole message below which none of its sentences is read: of 145 wishes and needs among neutral
-sentences none was lost, and of other messages half are not read."""
+"""If a whole message is less likely to hold a wish than this, its sentences are not judged. Of 145 wishes and needs
+among neutral sentences none was lost so, and half of all other messages are skipped."""
 KEEPS = {"lasting": Bars(0.82, 0.44), "need": Bars(0.7, 0.34)}
 
 
 def kind_of(likely: Likely) -> str:
-    """Return which of both a sentence rather is: a need, or a lasting wish."""
+    """Return whether a sentence is more likely a need or a lasting wish."""
     return "need" if likely["need"] > likely["keeps"] / 2 else "lasting"
 
 
 def certainty(likely: Likely) -> float:
-    """Return how certain it is that a sentence is to be kept."""
+    """Return the probability that a sentence should be remembered."""
     return max(likely.values()) if kind_of(likely) == "need" else likely["keeps"]
 
 
 def among(likely: Likely, count: int) -> Likely:
-    """Return what a sentence is likely to be as one of ``count``, which share the odds to look like a wish."""
-    return {name: one / (one + (1 - one) * count) for name, one in likely.items()}
+    """Divide a sentence's odds by the ``count`` of sentences judged, each of which can look like a wish by chance."""
+    return {name: p / (p + (1 - p) * count) for name, p in likely.items()}
 
 
 def ending(probability: float, closeness: float) -> Verdict | None:
-    """Return whether a message ends the memory that is nearest to it, by the cosine of their vectors."""
+    """Return whether a message ends its nearest memory. ``closeness`` is the cosine of their vectors."""
     verdicts = {ENDS.verdict(probability), ENDS_CLOSE.verdict(closeness)}
     if None in verdicts:
         return None
@@ -62,5 +62,5 @@ def ending(probability: float, closeness: float) -> Verdict | None:
 
 
 def judgement(likely: Likely) -> Verdict | None:
-    """Return what becomes of a sentence; None: nothing."""
+    """Return whether to carry or to propose a sentence as a memory; None if neither."""
     return KEEPS[kind_of(likely)].verdict(certainty(likely))

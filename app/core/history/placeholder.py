@@ -1,7 +1,7 @@
-"""Placeholders: the text that represents an archived tool result in every window.
+"""Placeholders: the texts that represent archived tool results in windows.
 
-The text is fixed when the result is archived and never changes, so it never breaks a cached prefix. The first line
-carries the uuid: even cut to the length of a condensed result it still resolves.
+A placeholder is written when the result is archived and never changes, so it never breaks a cached prefix. Its first
+line contains the uuid, so that it resolves even if it is cut to the length of a condensed result.
 """
 
 from __future__ import annotations
@@ -63,13 +63,13 @@ ERASED_TOKENS_MAX = 64
 """The largest size of either text: a uuid is up to 36 tokens."""
 
 
-# --- What was sent: a stored message keeps a reference where a long result was archived ------------------
+# --- The message as sent: the stored body has a reference in place of each archived text -----------------
 
 
 def as_sent(body: Mapping[str, Any], texts: Mapping[UUID, str], language: Language) -> dict[str, Any]:
-    """Return a stored message with its archived texts in place; an erased one is named as such.
+    """Return a stored message as it was sent, with a mark in place of each erased archive.
 
-    ``texts`` are the archives' full texts by their UUID.
+    ``texts`` holds the archives' full texts by UUID.
     """
     content = body.get("content")
     if isinstance(content, dict):

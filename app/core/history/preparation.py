@@ -1,11 +1,11 @@
-"""Prepare an append: what it is decided on, and what its messages contain.
+"""Prepare an append: gather its basis, and analyse its messages.
 
 ``prepare`` gives each message its place, the forms that windows show, its archives and its searchable text; ``texts``
-returns the texts to count before ``core.history.append.decide``. A ``Reader`` of pure functions, passed in like the new
-ids, analyses the texts.
+returns the texts whose tokens ``core.history.append.decide`` needs. A ``TextReader`` of pure functions, passed in like
+the new ids, analyses the texts.
 
-An append holds for the version of the conversation that it was decided on. For another version it is decided again;
-``prepare`` then reuses its earlier results, so that little is read and nothing is counted twice.
+An append is valid for the version of the conversation that it was decided on. For another version it is decided again,
+and ``prepare`` then reuses its earlier results, so that little is read and nothing is counted twice.
 """
 
 from __future__ import annotations
@@ -37,21 +37,21 @@ from app.core.window.quote import searchable_text, speaker_of
 from app.core.window.topics import Features
 
 SCAN_MAX = 20_000
-"""Characters of user messages that tell a conversation's language."""
+"""Characters of the user messages that are read to detect a conversation's language."""
 
 Origin = Literal["caller", "proxy question", "proxy recall", "proxy answer", "import"]
 Counts = Mapping[str, int]
 """Tokens by text."""
 NewId = Callable[[], UUID]
 Places = tuple[list[Placement], ConversationEnd]
-"""The place of each message, and the conversation's end after them."""
+"""The messages' placements, and the conversation's end after them."""
 Passage = tuple[int, int, str]
-"""Start, length and terms of a stretch of text, as search finds it."""
+"""Start, length and search terms of a stretch of text."""
 
 
 @dataclass(frozen=True, slots=True)
 class KeptArchive:
-    """Another service's description of an archive; tool, time and length come from the message."""
+    """An imported description of an archive. Its tool, time and length come from the message instead."""
 
     card: ArchiveCard
     expires_at: datetime | None
@@ -63,13 +63,13 @@ class Arrival:
 
     draft: Draft
     id: UUID | None = None
-    """Its id in the system it is imported from."""
+    """The message's id in the system that it is imported from."""
     is_inner: bool = False
-    """It is in no caller's list: see ``core.history.sync.INNER``."""
+    """Whether it is in no caller's list: see ``core.history.sync.INNER``."""
     is_refused: bool = False
-    """A model's API had refused it where it is imported from: see ``core.history.refused``."""
+    """Whether a model's API had refused it before the export: see ``core.history.refused``."""
     archives: Mapping[str, KeptArchive] | None = None
-    """Its archives by call id, where they are known; None: the policy decides what is archived."""
+    """Imported archives by call id; None if the policy decides what is archived."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,30 +78,30 @@ class PreparationRules:
 
     recall_tools: frozenset[str] = frozenset()
     archives_expire_at: datetime | None = None
-    """When what is archived now is erased; None: never."""
+    """When archives that are made now expire; None: never."""
     summarised_from: int | None = None
-    """Messages from which on a model summarises; None: no model does."""
+    """The number of messages from which on a model summarises; None: no model does."""
     embeds: bool = False
     """Whether memories get vectors."""
     notices: bool = False
-    """Whether vectors show what persons want kept."""
+    """Whether jobs look for wishes of persons in the vectors."""
     budget: int = 0
-    """Of the conversation's windows that name none."""
+    """The budget of windows for which the caller names none."""
 
 
 @dataclass(frozen=True, slots=True)
 class OpenPage:
-    """The stored part of a conversation's last page, as its index is made from it."""
+    """The stored part of a conversation's last page, from which its index is made."""
 
     first_seq: int
     title: str
     lines: Sequence[tuple[str, str]]
-    """Role and line of its first messages; the role of results is ``tool``."""
+    """Role and line of the page's first messages; the role of results is ``tool``."""
     topics: Mapping[str, Features]
-    """The conversation's topics, the latest first; each page adds a few to some two hundred."""
+    """The conversation's latest topics, newest first; at most ``TOPICS_KEPT``, and each page adds a few."""
 
     def with_lines(self, messages: Iterable[Prepared], number: int) -> OpenPage:
-        """Return the page with the lines of more messages, as far as they are its own."""
+        """Return the page (of this ``number``) with the lines of those messages that belong to it."""
         more = [
             ("tool" if one.placement.kind == "result" else one.placement.draft.role, one.lines.line)
             for one in messages
@@ -115,10 +115,10 @@ class OpenPage:
 
 @dataclass(frozen=True)
 class Basis:
-    """Everything that an append is decided on."""
+    """Everything that an append's decision depends on."""
 
     conversation: Conversation
-    """The current conversation; a new one is empty."""
+    """The stored conversation; an empty one if it is new."""
     is_new: bool
     arrivals: Sequence[Arrival]
     origin: Origin
@@ -127,17 +127,17 @@ class Basis:
     rules: PreparationRules
     now: datetime
     question: str = ""
-    """What the user said last before the arrivals; needed where a result among them is archived."""
+    """The last user message before the arrivals; needed if a result among them is archived."""
     anew: bytes | None = None
-    """The chain of a proxy's list that shares nothing with what is stored; None: of any other."""
+    """The chain of a proxy's list if the list shares nothing with the stored messages, else None."""
     is_only_greeted: bool = False
-    """The conversation's title is a greeting: what the user wants replaces it."""
+    """Whether the conversation's title is a greeting, which the user's first request then replaces."""
     closing: OpenPage | None = None
-    """The page that the arrivals close, if it gets its index with them."""
+    """The page that the arrivals close, if the append indexes it."""
     open: OpenPage | None = None
-    """The conversation's last page, where it is known."""
+    """The conversation's last page, if it is known."""
     places: Places | None = None
-    """Those of the messages, where they were found before."""
+    """The places of the arrivals, if they are known already."""
 
     @cached_property
     def placed(self) -> Places:
@@ -160,18 +160,18 @@ def closed_pages(conversation: Conversation, places: Places) -> range:
 
 @dataclass(frozen=True, slots=True)
 class LinesOfMessage:
-    """The line of a message; the title of its page, if it opens one; the wishes in it."""
+    """A message's line, the title of the page that it opens, if any, and the wishes in it."""
 
     line: str
     title: str | None = None
     wishes: tuple[Wish, ...] = ()
     words: str = ""
-    """The words of the message that can name a subject, between blanks."""
+    """The words of the message that can name a subject, separated by blanks."""
     is_greeting: bool = False
-    """It only greets, assents or says who speaks: a title only until the user wants something."""
+    """Whether it only greets, assents or says who speaks: its title holds only until the user asks for something."""
 
     def of(self, name: str | None) -> LinesOfMessage:
-        """Return the lines as those of a participant, who is named in each that says something."""
+        """Return the lines with the name of the participant who speaks in each that is not empty."""
         title = said_by(name, self.title) if self.title and not self.is_greeting else self.title
         wishes = tuple(wish.of(name) for wish in self.wishes)
         return replace(self, line=said_by(name, self.line), title=title, wishes=wishes)
@@ -191,19 +191,19 @@ class TextReader(Protocol):
     def card(self, uuid: UUID, answer: AnsweredCall, language: Language, now: datetime) -> ArchiveCard: ...
 
     def passages(self, text: str, speaker: str | None) -> list[Passage]:
-        """Return a text's first passages: of a very long text not all."""
+        """Return a text's first passages; not all of them if the text is very long."""
 
     def parts(self, text: str, question: str, characters_max: int) -> list[tuple[int, int]]:
-        """Return start and length of the stretches of a text that matter to a question, the best first; together at
-        most so long.
+        """Return start and length of the stretches of a text that matter to a question, the best first. Together they
+        have at most ``characters_max`` characters.
         """
 
     def topics(self, title: str, lines: Sequence[tuple[str, str]]) -> list[str]:
-        """Return what a page is about, of its title and its messages' roles and lines."""
+        """Return a page's topics, given its title and its messages' roles and lines."""
 
 
 def spoken_language(arrivals: Sequence[Arrival], reader: TextReader) -> Language | None:
-    """Return the language of the user messages; None while the user has said nothing."""
+    """Return the language of the user messages; None if the user has said nothing."""
     user_text = "\n".join(arrival.draft.text for arrival in arrivals if arrival.draft.role == "user")[:SCAN_MAX]
     return reader.language(user_text) if user_text.strip() else None
 
@@ -219,7 +219,7 @@ class Archived:
     shown: str
     """Its text as models see it."""
     parts: Sequence[tuple[int, str]] = ()
-    """Offset and text, as windows show it, of what matters to the page's question, the best first."""
+    """Offset and text (as windows show it) of the parts that matter to the page's question, the best first."""
 
     @property
     def text(self) -> str:
@@ -231,34 +231,34 @@ class Searchable:
     """The searchable passages of a text."""
 
     archive_id: UUID | None
-    """None: it is the message's own text."""
+    """The archive that holds the text; None if the message does."""
     passages: Sequence[Passage]
     is_whole: bool
-    """False: a job continues from the last passage."""
+    """Whether these are all passages; if not, a job continues after the last one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A message in its place, with all that is found out of its texts."""
+    """A placed message with everything derived from its texts."""
 
     placement: Placement
     forms: ShownForms
     digest: bytes
     lines: LinesOfMessage
     archived: Mapping[int, Archived]
-    """Archives by the index of the answer."""
+    """Archived results by the index of the answer."""
     searchable: Sequence[Searchable]
 
 
 @dataclass(frozen=True, slots=True)
 class Preparation:
-    """The messages of an append, and how they were read."""
+    """The analysed messages of an append, with the policy and language that the analysis depends on."""
 
     policy: Policy
     language: Language | None
     messages: Sequence[Prepared]
     topics: Sequence[str] | None = None
-    """Those of the page that is closed; None where a job finds them."""
+    """The topics of the page that is closed; None if a job finds them."""
 
 
 def results_to_count(basis: Basis) -> list[str]:
@@ -271,11 +271,11 @@ def results_to_count(basis: Basis) -> list[str]:
 def prepare(
     basis: Basis, counts: Counts, reader: TextReader, new_id: NewId, earlier: Preparation | None = None
 ) -> Preparation:
-    """Return what is found out of the messages. ``earlier``: what was, when they were decided on before."""
+    """Analyse the messages. ``earlier`` is the preparation of an earlier try, which is reused where it still holds."""
     is_same = earlier is not None and (earlier.policy, earlier.language) == (basis.policy, basis.language)
-    before = {id(one.placement.draft): one for one in earlier.messages} if earlier and is_same else {}
+    by_draft = {id(message.placement.draft): message for message in earlier.messages} if earlier and is_same else {}
     messages = [
-        _prepared_again(before.get(id(placement.draft)), placement, basis)
+        _prepared_again(by_draft.get(id(placement.draft)), placement, basis)
         or _prepared(placement, basis, counts, reader, new_id)
         for placement in basis.placed[0]
     ]
@@ -284,16 +284,17 @@ def prepare(
 
 
 def _told_apart(messages: Iterable[Prepared], basis: Basis) -> Iterator[Prepared]:
-    """Yield the messages, those that open a page with a title that tells it from the page before."""
+    """Yield the messages, and give each that opens a page a title that differs from the previous page's line."""
     earlier = basis.closing.lines if basis.closing is not None else ()
     before = next((line for role, line in earlier if role == "user"), "")
-    for one in messages:
-        if not (one.placement.opens_page and one.lines.title):
-            yield one
+    for message in messages:
+        lines = message.lines
+        if not (message.placement.opens_page and lines.title):
+            yield message
             continue
-        title = neutral(apart(one.lines.title, one.placement.draft.text, before))
-        yield one if title == one.lines.title else replace(one, lines=replace(one.lines, title=title))
-        before = one.lines.line
+        title = neutral(apart(lines.title, message.placement.draft.text, before))
+        yield message if title == lines.title else replace(message, lines=replace(lines, title=title))
+        before = lines.line
 
 
 def _topics(basis: Basis, messages: Sequence[Prepared], reader: TextReader) -> list[str] | None:
@@ -304,7 +305,7 @@ def _topics(basis: Basis, messages: Sequence[Prepared], reader: TextReader) -> l
 
 
 def _prepared_again(before: Prepared | None, placement: Placement, basis: Basis) -> Prepared | None:
-    """Return what was found out of a message as that of its new place; None if it has to be read anew."""
+    """Return an earlier preparation of a message at its new place; None if the message must be analysed again."""
     if before is None or _read_as(before.placement) != _read_as(placement):
         return None
     is_same_page = before.placement.page == placement.page
@@ -313,7 +314,7 @@ def _prepared_again(before: Prepared | None, placement: Placement, basis: Basis)
 
 
 def _read_as(placement: Placement) -> tuple[object, ...]:
-    """Return what the reading of a message depends on besides the message."""
+    """Return everything in a placement, besides the message itself, on which the analysis depends."""
     return placement.kind, placement.answers, placement.seq == 1, placement.author
 
 
@@ -339,21 +340,21 @@ def _prepared(placement: Placement, basis: Basis, counts: Counts, reader: TextRe
 
 
 def _parts(placement: Placement, index: int, basis: Basis, reader: TextReader) -> list[tuple[int, str]]:
-    """Return what matters of an answer; nothing of an imported one, which is not fresh."""
+    """Return the parts of an answer that matter to the question; none if it is imported, because it is not fresh."""
     if basis.origin == "import":
         return []
     answer = placement.answers[index]
-    asked = (one.draft.text for one in basis.placed[0] if one.seq == placement.user_seq)
+    asked = (other.draft.text for other in basis.placed[0] if other.seq == placement.user_seq)
     question = f"{next(asked, basis.question)[:SCAN_MAX]}\n{answer.call.arguments}"
-    text, most = blanked(answer.result.text), parts_characters(basis.rules.budget)
-    found = [(start, text[start : start + length]) for start, length in reader.parts(text, question, most)]
-    return [(start, part_text(start, part)) for start, part in found if part.strip()]
+    text, characters_max = blanked(answer.result.text), parts_characters(basis.rules.budget)
+    parts = [(start, text[start : start + length]) for start, length in reader.parts(text, question, characters_max)]
+    return [(start, part_text(start, part)) for start, part in parts if part.strip()]
 
 
 def _cards(
     placement: Placement, basis: Basis, counts: Counts, reader: TextReader, new_id: NewId
 ) -> Iterator[tuple[int, ArchiveCard, datetime | None]]:
-    """Yield index, card and expiry of each answer that is archived: by the policy, or as it was before an import."""
+    """Yield index, card and expiry of each answer to archive: as the policy says, or as imported."""
     imported = basis.arrivals[placement.index].archives
     if imported is None:
         expires_at = basis.rules.archives_expire_at
@@ -368,7 +369,7 @@ def _cards(
 
 
 def _forms(placement: Placement, archived: Mapping[int, Archived], basis: Basis) -> ShownForms:
-    placeholders = {index: one.placeholder for index, one in archived.items()}
+    placeholders = {index: result.placeholder for index, result in archived.items()}
     return shown_forms(placement, placeholders, basis.policy, basis.language or "en", basis.rules.recall_tools)
 
 
@@ -379,15 +380,15 @@ def _searchable(
     reader: TextReader,
     recall_tools: frozenset[str],
 ) -> Iterator[Searchable]:
-    """Yield the searchable parts of a message: not of the prompt, a refused question, a recalled text or its call."""
+    """Yield the searchable texts of a message; none for a prompt, a refused question, a recalled text or its call."""
     if placement.kind in ("prompt", "refused") or forms.loaded is not None:
         return
     shown = forms.view if placement.kind != "orphan" else chat_messages(marked(dumps(placement.draft.original)))
     text = searchable_text(shown, recall_tools)
     if text.strip():
         yield _passages(None, text, speaker_of(shown), reader)
-    for one in archived.values():
-        yield _passages(one.card.uuid, blanked(one.text), None, reader)
+    for result in archived.values():
+        yield _passages(result.card.uuid, blanked(result.text), None, reader)
 
 
 def _passages(archive_id: UUID | None, text: str, speaker: str | None, reader: TextReader) -> Searchable:
@@ -397,15 +398,15 @@ def _passages(archive_id: UUID | None, text: str, speaker: str | None, reader: T
 
 
 def texts(basis: Basis, preparation: Preparation) -> Iterator[str]:
-    """Yield the texts whose tokens ``decide`` needs; some more than once."""
-    for one in preparation.messages:
-        for archived in one.archived.values():
+    """Yield the texts whose tokens ``decide`` needs, some of them more than once."""
+    for prepared in preparation.messages:
+        for archived in prepared.archived.values():
             yield archived.shown
             yield from (text for _, text in archived.parts)
-        for form in (one.forms.view, one.forms.short, one.forms.loaded):
+        for form in (prepared.forms.view, prepared.forms.short, prepared.forms.loaded):
             for message in form or ():
                 yield from weigh(message)[0]
-        yield from thinking(one.forms)
-        yield from one.lines.texts
+        yield from thinking(prepared.forms)
+        yield from prepared.lines.texts
     if basis.is_new and basis.conversation.system is not None:
         yield basis.conversation.system

@@ -1,4 +1,4 @@
-"""Rows that appending and archiving store, as values."""
+"""The rows that appending and archiving store, as values."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ class NewMessage:
     role: Role
     author: Author
     body: str
-    """The message as sent, in canonical JSON; a reference stands for each archived text."""
+    """The message as sent, in canonical JSON, with a reference in place of each archived text."""
     view: str | None
-    """The verbatim form in windows; None if it equals the body."""
+    """The verbatim form that windows show; None if it equals the body."""
     short: str | None
-    """Condensed; None where that is no shorter."""
+    """The condensed form; None if it is no shorter."""
     loaded: str | None
     anthropic: str | None
     parts: int
@@ -49,17 +49,17 @@ class NewMessage:
     line: str
     line_tokens: int
     words: str
-    """The words that can name a subject, between blanks."""
+    """The words that can name a subject, separated by blanks."""
     archive_ids: tuple[UUID, ...]
     fresh_tokens: tuple[int, ...]
-    """What each of them adds if it is shown whole."""
+    """Tokens that each archive adds to a window that shows it whole."""
     marks: tuple[int, ...]
-    """Those of its verbatim and condensed form, and of what is loaded or archived; without zeros at the end."""
+    """See ``core.history.ingest.form_marks``."""
     digest: bytes
     chain: bytes
-    """None where that of the message before is not known."""
+    """The hash of the history up to this message: see ``core.history.sync``."""
     said_at: datetime | None
-    """When it was said; None where the sender did not tell."""
+    """When it was said; None if the sender gave no time."""
     said_offset: int
     """Minutes that the speaker's clock is ahead of UTC."""
 
@@ -74,22 +74,22 @@ class NewPage:
 
 @dataclass(frozen=True, slots=True)
 class ClosedPage:
-    """The page that an append closes, as it is indexed."""
+    """The index of the page that an append closes."""
 
     page: int
     topics: tuple[str, ...]
-    """Under the names that the conversation knows them by."""
+    """The page's topics, under the names that the conversation already uses for them."""
 
 
 @dataclass(frozen=True, slots=True)
 class NewWish:
-    """A memory that quotes a person's message. Its message is what search finds."""
+    """A memory that quotes a person's message. Search finds the message itself."""
 
     id: UUID
     owner: UUID
-    """Of the scope that finds it."""
+    """The owner id of the scope whose searches find it."""
     holder: UUID
-    """Of the scope where it holds."""
+    """The owner id of the scope in which it applies."""
     scope: str
     status: str
     key: str | None
@@ -101,7 +101,7 @@ class NewWish:
     valid_from: datetime
     valid_to: datetime | None
     metadata: str = "{}"
-    """JSON: which head found it, and how certain it is."""
+    """JSON: the head that found it, and its probability."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,14 +118,14 @@ class HistoryMessage:
     view: str | None
     full_tokens: int
     loaded_tokens: int
-    """Of what a recall tool loaded, not of what was recalled for it."""
+    """Tokens of text that a recall tool loaded; automatic recall does not count."""
     line: str
     archive_ids: Sequence[UUID]
     created_at: datetime
     said_at: datetime | None
     said_offset: int
     refused: bool | None = False
-    """Whether a model's API refused it for good."""
+    """Whether a model's API refused it: see ``core.history.refused``."""
 
     @property
     def place(self) -> tuple[str, int]:
@@ -134,7 +134,7 @@ class HistoryMessage:
 
 @dataclass(frozen=True, slots=True)
 class IndexedText:
-    """A message or an archive with its place, for indexing it."""
+    """A message or an archive to index, with its place."""
 
     scope: Scope
     conversation_id: str | None
@@ -144,12 +144,12 @@ class IndexedText:
     created_at: datetime
     said_at: datetime | None
     of: HistoryMessage | bytes
-    """The message; of an archive the digest of its content."""
+    """The message, or the digest of the archive's content."""
 
 
 @dataclass(frozen=True, slots=True)
 class ArchiveSpot:
-    """An archive, and the message that its placeholder stands in."""
+    """An archive, with the place of the message that holds its placeholder."""
 
     id: UUID
     scope: Scope
@@ -166,7 +166,7 @@ class ArchiveSpot:
 
 @dataclass(frozen=True, slots=True)
 class StoredArchive(ArchiveSpot):
-    """An archive with a range of its content; NUL stands as U+FFFD in it."""
+    """An archive with a range of its content, in which U+FFFD replaces NUL (see ``nul_offsets``)."""
 
     user_id: str | None
     tool_name: str
@@ -215,12 +215,12 @@ class NewArchive:
     length: int
     tokens: int
     parts: str | None = None
-    """See ``core.window.fresh.stored_parts``; None where no window will show it fresh."""
+    """See ``core.window.fresh.stored_parts``; None if no window will show it fresh."""
 
 
 @dataclass(frozen=True, slots=True)
 class NewMemory:
-    """A passage of a message or of an archive, as search finds it."""
+    """A passage of a message or of an archive that search can find."""
 
     id: UUID
     owner: UUID
@@ -234,12 +234,12 @@ class NewMemory:
     length: int
     terms: Terms
     created_at: datetime
-    """When it was said; searches for a time look at that in the id (``core.times.dated``)."""
+    """When it was said. Searches by time read it from the id instead (``core.times.dated``)."""
 
 
 @dataclass(frozen=True, slots=True)
 class ArchivePlace:
-    """The scope of an archive, and its conversation and message where it has them."""
+    """The scope of an archive, and its conversation and message, if it has them."""
 
     scope: Scope
     conversation_id: str | None = None

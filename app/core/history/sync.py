@@ -1,15 +1,15 @@
 """Find how much of a caller's message list is already stored.
 
-Two hashes tell without reading any text. The *digest* of a message covers its content. The *chain* after a message
-covers its digest and the chain before it, so two histories with the same chain are equal from their first message on.
-The leading system messages are in no chain: they are the prompt, which may change.
+Two hashes decide this without reading any text. The *digest* of a message covers its content. The *chain* after a
+message covers its digest and the chain before it, so two histories with the same chain are equal from the start.
+Leading system messages are in no chain: they are the prompt, which can change.
 
-A list and a stored history meet in one of these ways. ``S`` is what is stored, ``L`` the list, without their common
-beginning:
+A list relates to the stored history in one of these ways. ``S`` are the stored messages and ``L`` the list, both
+without their common beginning:
 
     S empty                                 everything in L is new
-    L empty                                 the list ends earlier than what is stored; nothing is new
-    L begins with the end of S              the caller left older messages out; what follows in L is new
+    L empty                                 the list ends before the stored messages do; nothing is new
+    L begins with the end of S              the caller left older messages out; the rest of L is new
     L is somewhere in S (two or more)       both of the above; nothing is new
     anything else                           a fork: L differs from S
 
@@ -31,15 +31,15 @@ from app.core.parts import chat_parts, is_translated
 LOOK_BACK = 1_000
 """The number of newest stored messages, beyond the common beginning, that are compared one by one."""
 DIGEST_BYTES = 16
-"""Kept of a piece's SHA-256: lists are compared as strings of digests."""
+"""Bytes of a SHA-256 that are kept: lists are compared as strings of digests."""
 INNER = b""
-"""The digest of a message that is in no caller's list: Quire itself had the model recall something. Such a message has
-the chain of the one before it.
+"""The digest of a message that is in no caller's list, because it belongs to a recall that the proxy ran by itself.
+Such a message has the same chain as the one before it.
 """
 BEHIND_MIN = 2
-"""A single message that is not the newest is no sign that the list is an old one: people say "ok" again."""
+"""Messages that a list must have to count as an old one: a single match proves nothing, since people repeat "ok"."""
 OVERLAP_MIN = 2
-"""After a fork, this many consecutive messages must equal the newest stored ones for what follows to be new."""
+"""After a fork, this many consecutive messages must equal the newest stored ones before later ones count as new."""
 
 _encode = json.JSONEncoder(separators=(",", ":"), sort_keys=True).encode
 
@@ -47,13 +47,13 @@ _encode = json.JSONEncoder(separators=(",", ":"), sort_keys=True).encode
 def digest(draft: Draft) -> bytes:
     """Return the digest of a message's content, independent of its notation.
 
-    It excludes what clients drop or change between two requests: message ids, thinking, cache marks, members that are
+    It ignores what clients drop or change between two requests: message ids, thinking, cache marks, members that are
     null or that no model sees, the order of members, the spacing of a call's arguments, blanks at the end of a text,
-    and the dialect: parts are compared as Chat Completions has them, and a text part alone as its text. System and
-    developer are the same role. A message with several results, or with a text beside them, has a piece for each: as
-    many digests as the messages have that say the same in another dialect.
+    and the dialect: parts are compared in the form of Chat Completions, and a single text part as its text. System and
+    developer count as the same role. A message with several results, or with a text beside them, has one piece of
+    DIGEST_BYTES for each, because other dialects send a separate message for each.
     """
-    results = [_hashed(["tool", None, [], None, [], [[one.call_id, _parts(one.content)]]]) for one in draft.results]
+    results = [_hashed(["tool", None, [], None, [], [[r.call_id, _parts(r.content)]]]) for r in draft.results]
     if draft.results and (draft.role == "tool" or not draft.view):
         return b"".join(results)
     said = [
@@ -77,12 +77,12 @@ def pieces(digests: Sequence[bytes]) -> tuple[list[bytes], list[int]]:
 
 
 def begins_with(stored: Sequence[bytes], said: Sequence[bytes]) -> bool:
-    """Return whether stored messages begin with what was said, by their digests; nothing said is nowhere."""
+    """Return whether stored messages begin with the messages ``said``, by their digests; False if there are none."""
     return any(said) and b"".join(stored).startswith(b"".join(said))
 
 
 def _parts(content: Any) -> list[Any]:
-    """Return content as parts; a text part is its text, without the blanks at its end."""
+    """Return the content's parts; each text part as its text, without trailing blanks."""
     if isinstance(content, str):
         content = [{"type": "text", "text": content}]
     if not isinstance(content, list):
@@ -99,7 +99,7 @@ def _part(part: dict[str, Any]) -> list[Any]:
 
 
 def _arguments(text: str) -> str:
-    """Return a call's arguments as canonical JSON; as they are where they are none."""
+    """Return a call's arguments as canonical JSON; unchanged if they are not valid JSON."""
     try:
         return _encode(json.loads(text or "{}"))
     except (ValueError, RecursionError):
@@ -107,7 +107,7 @@ def _arguments(text: str) -> str:
 
 
 def link(chain: bytes, digest: bytes) -> bytes:
-    """Return the chain after one more message. That of no message is empty."""
+    """Return the chain after one more message. The chain of no message is empty."""
     for piece in pieces([digest])[0]:
         chain = hashlib.sha256(chain + piece).digest()
     return chain
@@ -125,16 +125,15 @@ class Match:
     matched: int
     """The number of the list's leading messages that are not new."""
     ahead: int = 0
-    """Stored messages that come after the list's last."""
+    """The number of stored messages after the list's last one."""
     passed_over: tuple[int, ...] = ()
-    """Messages of a fork that precede stored ones, so that they cannot be added."""
+    """Indices of messages that differ from the stored ones but precede a match, so that they cannot be added."""
 
 
 def match(rest: Sequence[bytes], tail: Sequence[bytes], *, stored: int, joins_forks: bool) -> Match | None:
-    """Find where the list continues the stored messages once they differ; None for a fork. Both begin there.
-
-    ``tail`` are the newest of the ``stored`` messages beyond the common beginning, oldest first. With ``joins_forks``
-    there is always a match.
+    """Find where ``rest``, a list without its common beginning with the stored messages, continues these. Return None
+    for a fork; never with ``joins_forks``. ``stored`` is the number of stored messages beyond the common beginning and
+    ``tail`` holds the digests of the newest of them, oldest first.
     """
     if not rest or not stored:
         return Match(0, ahead=stored)
@@ -151,16 +150,16 @@ def match(rest: Sequence[bytes], tail: Sequence[bytes], *, stored: int, joins_fo
 
 
 def is_edited(rest: Sequence[bytes], tail: Sequence[bytes], *, stored: int) -> bool:
-    """Return whether a list that contradicts what is stored goes on otherwise, and does not come back to it: as it does
-    where a client cleared an old result.
+    """Return whether a list that differs from the stored messages never returns to them. (It does return to them if
+    the client only cleared an old result.)
     """
     return match(rest, tail, stored=stored, joins_forks=True) == Match(0)
 
 
 def endings(rest: Sequence[bytes], tail: Sequence[bytes]) -> list[int]:
-    """Return for each end in the list (0 to its length) how many of the newest stored messages end there.
+    """Return for each position in the list (0 to its length) how many of the newest stored messages precede it.
 
-    Uses the Z-function of both, reversed, so it is linear even for repetitive lists.
+    Uses the Z-function of both lists reversed, so it takes linear time even for repetitive lists.
     """
     both = [*reversed(tail), None, *reversed(rest)]
     size = [0] * len(both)
