@@ -6,6 +6,7 @@ Counts hold exactly where times do not. Whoever needs more raises a figure here,
 from __future__ import annotations
 
 import asyncio
+import gc
 import re
 import sys
 from collections import Counter
@@ -215,6 +216,25 @@ def test_turns_make_so_many_calls_and_so_much_wal(served: Served, agent: httpx.C
     each = {name: round(count / TURNS) for name, count in made.items()}
     assert {name: calls for name, calls in each.items() if calls > CALLS_MAX[name]} == {}
     assert logged <= WAL_MAX * TURNS
+
+
+def test_turns_leave_no_cycles(agent: httpx.Client) -> None:
+    """A process that serves looks for cycles seldom: `app/heap.py`."""
+    for number in range(3):
+        for _ in turn(agent, number):
+            pass
+    gc.collect()
+    gc.set_debug(gc.DEBUG_SAVEALL)
+    try:
+        for number in range(3, 10):
+            for _ in turn(agent, number):
+                pass
+        gc.collect()
+        left = [one for one in gc.garbage if type(one).__module__.partition(".")[0] == "app"]
+    finally:
+        gc.set_debug(0)
+        gc.garbage.clear()
+    assert left == []
 
 
 def test_a_window_that_asks_makes_so_many_calls_and_statements(served: Served, agent: httpx.Client, log: Log) -> None:
