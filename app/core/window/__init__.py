@@ -1,1 +1,1 @@
-"""The window: from a budget to messages."""
+"""The window: turn a conversation and a token budget into messages for a model."""

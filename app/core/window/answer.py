@@ -1,4 +1,4 @@
-"""The response of a window, put together from texts that are JSON already."""
+"""Build the response that shows a window, from parts that are JSON already."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def answer_of(
     language: Language,
     known: Sequence[Printed] = (),
 ) -> tuple[Context, Sequence[Printed]]:
-    """Return the response, and its messages for the next one. ``known``: those of an earlier one."""
+    """Return the response, and its messages for the next one to reuse. ``known``: the messages of an earlier one."""
     rendered = render(window, system, tools, form, language, known)
     opening = f'{{"conversation_id":{dumps(conversation.id)},"format":"{form}","messages":'
     rest = _rest(conversation, cut, window, rendered)
@@ -37,7 +37,7 @@ def answer_of(
 
 
 def system_of(own: str | None, prompt: Sequence[Item]) -> str:
-    """Return a conversation's system prompt: its own, and the system messages that lead it."""
+    """Return a conversation's system prompt: its own ``system`` text and its leading system messages."""
     return "\n\n".join(text for text in (own, *map(_plain, prompt)) if text)
 
 
@@ -49,7 +49,7 @@ def _plain(item: Item) -> str:
 
 
 def _rest(conversation: Conversation, cut: Cut, window: Window, rendered: Rendered) -> str:
-    """Return the members after the messages."""
+    """Return the response's members after ``messages``, as JSON text."""
     ledger, totals, head = window.ledger, conversation.totals, cut.head
     form, system, tools, _ = rendered.stable.begun
     own = dumps(system or None) if form == "anthropic" else "null"

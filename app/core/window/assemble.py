@@ -1,14 +1,14 @@
 """head + body + tail -> window.
 
-The recipe: take the cut's head, show the body as the cut's zones say, and add up. If that fits, it is the window; if
-not, the window says so (``Window.fits``), and whoever asks makes another cut (``core/window/paging.py``).
+The recipe: take the cut's head, show the body in the cut's zones, and add up the tokens. If they exceed the room, the
+window says so (``Window.fits``), and the caller makes another cut (``core/window/paging.py``).
 
-Between two cuts a body only grows at its end. So the next window lays out only what comes after ``settled``: the first
-messages of a body, which no later message changes. Mostly that is the whole body of the window before: each message is
-laid out once.
+Between two cuts a body only grows at its end. So the next window lays out only the messages after ``settled``, the
+first part of a body, which no later message changes. Usually that part is the whole body of the previous window, so
+each message is laid out once.
 
-It can still fail to fit after that, when the newest user message or call group is larger than the zone it is in. Then
-the window is squeezed (``core/window/squeezing.py``).
+Even after a new cut, the newest user message or call group can be larger than its zone. Then the window is squeezed
+(``core/window/squeezing.py``).
 """
 
 from __future__ import annotations
@@ -50,16 +50,16 @@ from app.core.window.squeezing import Cutter, ItemForm, WindowUnit, opens_page, 
 from app.errors import BudgetTooSmall
 
 TAIL_OVERHEAD = 40
-"""Tokens of the message and the frame around the tail (render.TAIL_FRAMES), in either language."""
+"""Tokens of the message and frame around the tail (``render.TAIL_FRAMES``), in either language."""
 UNMATCHED_NAMED = 10
-"""Unmatched results that a warning names, the newest."""
+"""The number of unmatched results that a warning names (the newest)."""
 
 
 class Sums(NamedTuple):
-    """The sums of a body's parts, by zone."""
+    """The tokens and pages of a body, by zone."""
 
     condensed: int = 0
-    """Tokens."""
+    """Tokens of the condensed zone; ``recent`` are those of the verbatim zone."""
     recent: int = 0
     condensed_pages: frozenset[int] = frozenset()
     recent_pages: frozenset[int] = frozenset()
@@ -79,38 +79,38 @@ class Sums(NamedTuple):
 
 
 class Body(NamedTuple):
-    """The messages of a window, or its first ones, as a cut lays them out."""
+    """All or the first messages of a window, laid out in a cut's zones."""
 
     items: tuple[Item, ...] = ()
     units: tuple[WindowUnit, ...] = ()
     placed: tuple[Placed, ...] = ()
     sums: Sums = Sums()
     mix: Mix = Mix()
-    """What it is charged for."""
+    """What determines the percent that it is charged (see ``core.calibration``)."""
     weight: int = 0
-    """Tokens of its messages, whole."""
+    """Tokens of its messages in their verbatim or condensed form, without fresh and loaded texts."""
     unsent: tuple[Item, ...] = ()
     asked: WindowUnit | None = None
     """The newest user message."""
     known: int = 0
-    """How many of what it shows no later message changes."""
+    """The length of the part of ``placed`` that no later message changes."""
     held_back: tuple[Item, ...] = ()
-    """Its last items, whose results are awaited."""
+    """The last items, which wait for results of their calls."""
     forms: tuple[FreshForm, ...] = ()
-    """Of fresh results that were given in what was free."""
+    """The forms of fresh results that fitted into the free room."""
     can_settle: bool = True
-    """Whether no later message changes anything of it, but for its last group, which can grow."""
+    """Whether no later message changes any of it, except that its last group can grow."""
 
     @property
     def fresh(self) -> tuple[int, ...]:
-        """Return the tokens that results have for their page only."""
-        return tuple(size for one in self.placed[self.known :] for size in one.fresh)
+        """Return the tokens that each fresh result gets until its page ends."""
+        return tuple(size for placed in self.placed[self.known :] for size in placed.fresh)
 
     def extended(
         self, items: Sequence[Item], units: Sequence[WindowUnit], cut: Cut, last_page: int = 0,
         *, held_back: Sequence[Item] = (), forms: Sequence[FreshForm] = (),
     ) -> Body:  # fmt: skip
-        """Return the body with more messages, in their units. ``last_page``: that of fresh and loaded texts."""
+        """Return the body with more messages and their units. Only on ``last_page`` are texts fresh or loaded."""
         last = self.units[-1].items if self.units else ()
         shown = _placed(units, cut, last[0].page if last else 0)
         placed = _marked(shown, items, cut, max((item.full_after for item in last), default=0))
@@ -139,11 +139,9 @@ class Body(NamedTuple):
 def settled(
     known: Body, whole: Body, items: Sequence[Item], cut: Cut, last_page: int, anchored: Anchored | None
 ) -> Body:
-    """Return those of the messages that no later one changes: all before the last call group, which can grow, and
-    before the first that shows something for its page only. ``known``: such a body of the window before this one,
-    which was ``whole``.
-
-    A late result changes what stands before it, so that with one nothing is settled.
+    """Return the part of a body that no later message changes: everything before the last call group, which can grow,
+    and before the first message that shows a text only until its page ends. A late result changes what precedes it, so
+    nothing is settled if there is one. ``known`` is this part of the previous window's body, which is ``whole``.
     """
     recalled_at = anchored.seq if anchored is not None and anchored.text is not None else INTEGER_MAX
     if whole.can_settle and whole.items and recalled_at > whole.items[-1].seq and _begins_group(items, whole):
@@ -159,26 +157,26 @@ def settled(
             end, group = at, item.group
         if item.seq >= recalled_at or item.loaded_text is not None or (item.fresh and item.page == last_page):
             break
-    if not end or new[end].seq < cut.verbatim_from:  # the zone before has one breakpoint, at its end
+    if not end or new[end].seq < cut.verbatim_from:  # the condensed zone's only breakpoint is at its end
         return known
     new = new[:end]
     return known.extended(new, [WindowUnit(tuple(unit)) for unit in units(new, go_on=True)[0]], cut)
 
 
 def _begins_group(items: Sequence[Item], whole: Body) -> bool:
-    """Return whether the messages after a body begin with another call group than its last."""
+    """Return whether the messages after a body begin a new call group."""
     first = next((item for item in items[len(whole.items) :] if item.kind not in UNZONED), None)
     last = next((item for item in reversed(whole.items) if item.kind not in UNZONED), None)
     return first is not None and (last is None or first.group != last.group)
 
 
 def lay_out(known: Body, items: Sequence[Item], cut: Cut, last_page: int, anchored: Anchored | None) -> Body:
-    """Return the body of a window, of which the first messages are ``known``: those that are settled."""
+    """Return the body of a window. ``known`` is its settled part, which is laid out already."""
     new = items[len(known.items) :]
-    found, held_back = units(new)
-    first = known.units[0].items[0] if known.units else found[0][0] if found else None
+    groups, held_back = units(new)
+    first = known.units[0].items[0] if known.units else groups[0][0] if groups else None
     before = _before(cut, _recalled(anchored, cut, last_page), first.role if first else "user")
-    open_units, forms = _units(found, cut, last_page, before + known.weight)
+    open_units, forms = _units(groups, cut, last_page, before + known.weight)
     return known.extended(new, open_units, cut, last_page, held_back=held_back, forms=forms)
 
 
@@ -188,8 +186,8 @@ def assemble(
 ) -> Window:  # fmt: skip
     """Return the window without its tail. Raises BudgetTooSmall with the smallest budget that works.
 
-    ``anchored``: what was recalled for the newest user message; it is left out where it does not fit. ``cutter``: for
-    a window that has to be squeezed; without it, one that exceeds the budget says so (``Window.is_over``).
+    ``anchored``, the text recalled for the newest user message, is left out if it does not fit. ``cutter`` squeezes a
+    window that exceeds the budget; without a cutter the window only reports this (``Window.is_over``).
     """
     room = usable(target.budget, target.token_percent) - target.fixed.tokens
     recalled, head = _recalled(anchored, cut, totals.last_page), cut.head
@@ -234,14 +232,14 @@ def placed_again(
     items: Sequence[Item], cut: Cut, last_page: int, of_fresh: Sequence[int], squeezed: Squeezed | None,
     anchored: Anchored | None, language: Language,
 ) -> tuple[tuple[Placed, ...], PagesShown]:  # fmt: skip
-    """Return the body of a window that was assembled before, and its pages. ``of_fresh``: the rooms of its results."""
+    """Return the body and pages of a window assembled earlier. ``of_fresh``: the tokens that each fresh result had."""
     left = list(of_fresh)
-    found: list[WindowUnit] = []
+    shown: list[WindowUnit] = []
     for unit in (WindowUnit(tuple(unit)) for unit in units(items)[0]):
         count = len(unit.sizes) if _is_fresh(unit, cut, last_page) else 0
-        found.append(replace(unit, fresh=tuple(left[:count])))
+        shown.append(replace(unit, fresh=tuple(left[:count])))
         del left[:count]
-    body = Body().extended(items, found, cut)
+    body = Body().extended(items, shown, cut)
     placed = body.placed
     if squeezed:
         placed = tuple(_marked(squeezed_again(body.units, squeezed, cut, language), items, cut))
@@ -257,14 +255,15 @@ def _is_fresh(unit: WindowUnit, cut: Cut, last_page: int) -> bool:
 
 
 def _units(
-    found: Iterable[Sequence[Item]], cut: Cut, last_page: int, taken: int
+    groups: Iterable[Sequence[Item]], cut: Cut, last_page: int, taken: int
 ) -> tuple[list[WindowUnit], list[FreshForm]]:
-    """Return units with the room of what is fresh in them, and the forms that were given in what was free.
+    """Return the groups as units with tokens for each fresh result, and the forms of results that fitted.
 
-    ``taken``: tokens before the first. What does not fit in the room that is free when it comes has parts; those of one
-    call group share a quarter of the room. All that was there when the cut was made came at once.
+    ``taken``: tokens before the first unit. A result that does not fit into the room that was free on its arrival is
+    shown in parts; those of one call group share a quarter of the room. All messages that preceded the cut count as
+    arriving at once.
     """
-    body = [WindowUnit(tuple(items)) for items in found]
+    body = [WindowUnit(tuple(items)) for items in groups]
     is_fresh = [_is_fresh(unit, cut, last_page) for unit in body]
     if True not in is_fresh:
         return body, []
@@ -295,7 +294,7 @@ def _units(
 
 
 def _placed(body: Sequence[WindowUnit], cut: Cut, after_page: int) -> list[Placed]:
-    """Return what units show, with date lines before those of the condensed zone and before the first verbatim one."""
+    """Return the units' items, with date lines in the condensed zone and before the first verbatim message."""
     placed: list[Placed] = []
     waiting = [day for day in cut.head.days if day.page > after_page]
     for unit in body:
@@ -308,13 +307,13 @@ def _placed(body: Sequence[WindowUnit], cut: Cut, after_page: int) -> list[Place
 
 
 def free_for_tail(window: Window) -> int:
-    """Return the tokens that the body leaves free for the tail's texts."""
+    """Return the tokens that are left for the tail's texts."""
     ledger = window.ledger
     return usable(ledger.budget, ledger.token_percent) - ledger.total - TAIL_OVERHEAD
 
 
 def with_tail(window: Window, requested: Iterable[TailItem]) -> Window:
-    """Return the window with the requested tail items, in order, as far as they fit."""
+    """Return the window with those requested tail items that fit, in order."""
     free = free_for_tail(window)
     taken: list[TailItem] = []
     left_out = 0
@@ -334,7 +333,7 @@ def with_tail(window: Window, requested: Iterable[TailItem]) -> Window:
 
 
 def _before(cut: Cut, recalled: Placed | None, first_role: str) -> int:
-    """Return the tokens beside a body's own messages."""
+    """Return the tokens that precede a body's own messages."""
     return cut.head.tokens + _opening(cut.head, first_role) + (recalled.tokens if recalled else 0)
 
 
@@ -348,7 +347,7 @@ def _inserted(placed: tuple[Placed, ...], recalled: Placed, seq: int) -> tuple[P
 
 
 def _recalled(anchored: Anchored | None, cut: Cut, page: int) -> Placed | None:
-    """Return what was recalled for the newest user message, if that is verbatim."""
+    """Return the text recalled for the newest user message, if the message is in the verbatim zone."""
     if anchored is None or anchored.text is None or anchored.seq < cut.verbatim_from:
         return None
     said = dumps({"role": "user", "content": anchored.text})
@@ -373,7 +372,7 @@ def _ledger(target: Profile, head: Head, sums: Sums, first_role: str, totals: To
 def _pages(
     body: Body, placed: Sequence[Placed], sums: Sums, head: Head, cut: Cut, last_page: int, *, is_squeezed: bool
 ) -> PagesShown:
-    """Assign each page to one zone: that of its least complete part.
+    """Assign each page to one zone: the zone of its least complete part.
 
     A page that is only partly in view and not on the contents page belongs to no zone.
     """
@@ -391,9 +390,9 @@ def _pages(
 
 
 def _marked(placed: Sequence[Placed], items: Sequence[Item], cut: Cut, before: int = 0) -> Sequence[Placed]:
-    """Set the cache breakpoints: the end of the condensed zone, and one place in the verbatim zone's growth.
+    """Set the cache breakpoints: at the end of the condensed zone, and at one place in the verbatim zone.
 
-    Both depend on the cut alone, so a breakpoint never moves until the next one. ``before``: where that growth begins.
+    Both depend on the cut alone, so a breakpoint never moves until the next cut. ``before``: tokens before ``items``.
     """
     marks = {max((i.seq for i in items if i.seq < cut.verbatim_from and i.kind not in UNSENT), default=0)}
     if items and before < cut.half_mark <= items[-1].full_after:
@@ -412,7 +411,7 @@ def _waiting(held_back: Sequence[Item]) -> WindowWarning:
 
 
 def _unmatched(unsent: Sequence[Item], totals: Totals) -> list[WindowWarning]:
-    """Warn of recent results that answer no open call: on the newest page and the one before it."""
+    """Warn of results on the newest two pages that answer no open call."""
     seqs = [str(item.seq) for item in unsent if item.kind == "orphan" and item.page >= totals.last_page - 1]
     if not seqs:
         return []

@@ -1,7 +1,7 @@
-"""The condensed form of messages: results and long texts cut, thinking left out.
+"""Condense messages: cut results and long texts, and leave thinking out.
 
-A cut text keeps its beginning, and says how long it is and where the rest can be had. Arguments of calls stay JSON of
-the same shape.
+A cut text keeps its beginning and states its length and how to read the rest. Arguments of calls stay JSON with the
+same structure.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from app.core.model import Language
 from app.core.parts import chat_parts, quoted
 
 LONG_TEXT = 2_000
-"""Longer texts of users and assistants, in characters, are cut as results are: one alone would fill the zone."""
+"""Characters above which texts of users and assistants are cut like results: a single one would fill the zone."""
 FILE_LONG = 2_000
-"""Tokens of a file that leaves its name where its message is condensed; an image has fewer."""
+"""Tokens above which a condensed message shows only a file's name; images have fewer."""
 DEPTH_CUT = 8
-"""Texts deeper than this in a call's arguments are not cut: so deep stand data, not documents."""
+"""Texts nested deeper than this in a call's arguments are not cut: they are data, not documents."""
 
 Message = dict[str, Any]
 
@@ -31,11 +31,11 @@ Message = dict[str, Any]
 class Condensing:
     page: int
     longest: int
-    """Characters that are left of a text that is cut."""
+    """Characters that a cut text keeps."""
     language: Language
 
     def messages(self, view: Sequence[Message], first_lines: Mapping[str, str] | None = None) -> list[Message]:
-        """Condense chat messages. A result of ``first_lines``, a placeholder, keeps its first line."""
+        """Condense chat messages. ``first_lines`` maps placeholders to their first lines, which are never cut."""
         return [self._message(message, first_lines or {}) for message in view]
 
     def _message(self, message: Message, first_lines: Mapping[str, str]) -> Message:
@@ -108,7 +108,7 @@ def long_texts(message: Message) -> Iterator[str]:
 
 
 def _text_of(part: Message) -> str:
-    """Return what a model reads of a part, whichever API's it is; nothing of a file."""
+    """Return the text that a model reads of a part of any API; "" for a file."""
     if isinstance(part.get("text"), str) or flat_tokens({"content": [part]}):
         return str(part.get("text") or "")
     return "\n".join(found["text"] for found in chat_parts(part) if found["type"] == "text")
@@ -136,7 +136,7 @@ def _without_thinking(message: Message) -> Message:
 
 
 def _emptied(carried: Message) -> Message:
-    """Return a constant empty value of its type for everything that an answer carried."""
+    """Return an answer's carried members, each with an empty value of its type."""
     message = {name: type(value)() for name, value in carried["message"].items() if name != "content"}
     calls = {id_: {name: type(value)() for name, value in more.items()} for id_, more in carried["calls"].items()}
     return {"model": carried["model"], "message": message, "calls": calls}

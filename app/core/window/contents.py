@@ -1,19 +1,19 @@
-"""The contents page: a map of what left the view, as a tree of volumes, chapters and pages.
+"""The contents page: a map of the pages out of view, as a tree of volumes, chapters and pages.
 
-Chapters are runs of closed pages, at most sixteen; eight of them form a volume, eight volumes a larger one. Every page
-out of view is under exactly one line, at any cap that holds a line at all: its own, its chapter's, a volume's, or that
-of a run of pages that have no chapter yet. What fits is opened in this order:
+Chapters are runs of at most sixteen closed pages; eight of them form a volume, eight volumes a larger one. Every page
+out of view is under exactly one line, at any cap that holds a line at all: its own, its chapter's, a volume's, or the
+line of a run of pages that have no chapter yet. The room is used in this order:
 
 1. Volumes open into their chapters, the newest first, so that no line stands for more than sixteen pages while there is
-   room for two. Chapters in a row of at most sixteen pages together share a line, unless there is room for each. Where
-   even the largest volumes do not fit, the oldest of them share a line.
-2. Pages get lines of their own, the most recently used first, "used" being the last recall or else the end: in what
-   chapters with sixteen terms leave. A larger cap never lists fewer.
-3. Chapters say as many terms as fit that tell them from the others, up to sixteen each and 32 a line;
+   room for two. Consecutive chapters with at most sixteen pages together share a line, unless there is room for each.
+   If even the largest volumes do not fit, the oldest of them share a line.
+2. Pages get lines of their own in the room that chapters with sixteen terms leave. The most recently used come first,
+   by their last recall or else their end. A larger cap never lists fewer pages.
+3. Chapters name as many of their distinctive terms as fit, up to sixteen each and 32 a line;
    then the newest pages get all their messages' lines.
 
-Only pages that rules m and p leave open get lines of their own: one closes again when it has never been recalled and
-``m`` turns have passed since it ended, or when it was recalled and its count has not changed for ``p`` turns. Lines are
+Only pages that rules m and p leave open get lines of their own: a page closes when it has never been recalled and ``m``
+turns have passed since it ended, or when it was recalled and its count has not changed for ``p`` turns. Lines are
 frozen when their chapter closes.
 """
 
@@ -33,37 +33,37 @@ from app.core.neutral import flat
 from app.core.search.days import dated, tokens_of
 
 Count = Callable[[str], int]
-"""Tokens of a text."""
+"""Returns the tokens of a text."""
 
 LINES_PER_PAGE = 30
-"""Messages of a page, from its first, whose lines are read."""
+"""The number of a page's first messages whose lines are read."""
 PAGES_SHARE = 0.1
-"""Part of the cap that pages have for lines of their own even where chapters leave less."""
+"""The share of the cap that pages get for lines of their own even if chapters leave less."""
 TERMS_FIRST, TERMS = 16, 32
-"""Terms of a chapter, which it has before pages have lines; and at most of a line. More words lead to the right chapter
-more often, and than titles of pages do: at 8,000 tokens 33, 37, 44 and 47 % of LoCoMo's questions are led to it with 8,
-12, 14 and 16 terms first.
+"""Terms that each chapter gets before pages get lines, and the most terms of a line. More terms, rather than titles of
+pages, lead to the right chapter more often: for 33, 37, 44 and 47 % of LoCoMo's questions at 8,000 tokens with 8, 12,
+14 and 16 terms first.
 """
 TERMS_APART = 8
-"""Terms with which short chapters have lines of their own; with fewer, those in a row share one."""
+"""Short chapters get lines of their own if each line has room for this many terms; otherwise neighbours share one."""
 LINE_OVERHEAD = 4
-"""Tokens that a line's indent, role and line end add to its text."""
+"""Tokens that the indent, the role and the line end add to a message's line."""
 PAGE_OVERHEAD = 4
 """Tokens that "123: " and the line end add to a title."""
 PAGE_TOKENS_MIN = 10
-"""A page's line has hardly ever fewer: more pages than fit so are not read."""
+"""Tokens that nearly every page's line exceeds. They bound the number of pages to read."""
 CHAPTERS_MAX = 128
-"""The newest chapters of each level that a map shows."""
+"""The number of newest chapters of each level that a map shows."""
 CHAPTERS_OPEN = 120
-"""Of them those that are in volumes of which all is known."""
+"""The number of these that are certain to be in volumes whose chapters are all known."""
 RECALLED_TOKENS = 8
 """Tokens of " (recalled 12×)"."""
 MONTH_TOKENS = 8
 """Tokens of a month's line and its line end."""
 RUN_PAGES = 16
-"""Pages that share a line where no chapter holds them."""
+"""The number of pages that share a line if they are in no chapter."""
 OPEN_PAGES = 36
-"""Pages that can be in no chapter yet, and some more: their titles stand for them."""
+"""An upper bound of the newest pages that are in no chapter yet. Their line shows their titles."""
 
 
 class ContentsLine(NamedTuple):
@@ -74,7 +74,7 @@ class ContentsLine(NamedTuple):
 
 
 class PageEntry(NamedTuple):
-    """An archived page as the contents page knows it. A tuple, like its lines: each cut makes hundreds of them."""
+    """A page for the contents page. A tuple, like its lines, because each cut makes hundreds of them."""
 
     page: int
     title: str
@@ -82,10 +82,10 @@ class PageEntry(NamedTuple):
     lines: tuple[ContentsLine, ...] = ()
     recall_count: int = 0
     last_recalled_page: int = 0
-    """The page that was being written when it was last recalled; 0 for never."""
+    """The conversation's last page at the time of the last recall; 0 if there was none."""
     source: str = "extractive"
     day: str = ""
-    """The day it is of, such as "2030-01-31"."""
+    """The page's day, such as "2030-01-31"."""
 
     @property
     def last_used(self) -> int:
@@ -98,53 +98,53 @@ class PageEntry(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Chapter:
-    """A closed chapter, or a volume of them (level 2 and more)."""
+    """A closed chapter (level 1), or a volume (level 2 and more)."""
 
     level: int
     first_page: int
     last_page: int
     at_page: int
-    """The page that was opened when it closed: an epoch made on an earlier page does not know it."""
+    """The page that was opened when it closed. An epoch that was made on an earlier page does not show it."""
     terms: tuple[str, ...] = ()
-    """What tells it from the others, the best first."""
+    """The terms that distinguish it from the others, the best first."""
     day: str = ""
-    """The day it begins on, such as "2030-01-31"."""
+    """The day of its first page, such as "2030-01-31"."""
 
 
 @dataclass(frozen=True, slots=True)
 class ContentsPage:
     lines: tuple[str, ...] = ()
-    """In order; a line of its own says where the month changes."""
+    """In order, with an additional line wherever the month changes."""
     tokens: int = 0
     listed: tuple[int, ...] = ()
 
 
 def is_listed(page: int, recall_count: int, last_recalled_page: int, now_page: int, policy: Policy) -> bool:
-    """Return whether rules m and p (see the module's docstring) leave a page open."""
+    """Return whether rules m and p (see the module docstring) leave a page open."""
     if recall_count == 0:
         return now_page - page <= policy.unlist_after_turns
     return now_page - last_recalled_page <= policy.unlist_unchanged_turns
 
 
 def oldest_listable(now_page: int, policy: Policy) -> int:
-    """Return the first page that can be listed without having been recalled."""
+    """Return the oldest page that can be listed although it was never recalled."""
     return max(1, now_page - policy.unlist_after_turns)
 
 
 def pages_max(room: int, chapters: Sequence[Chapter], count: Count) -> int:
-    """Return how many pages can have lines of their own in a room, beside the chapters of the others. The oldest of
-    very many chapters can be in a volume that stays closed.
+    """Return an upper bound of the pages that get lines of their own in a room beside the newest chapters. (Older
+    chapters can be in volumes that stay closed.)
     """
-    own = [one for one in chapters if one.level == 1][-CHAPTERS_OPEN:]
-    told = sum([_bare(c.first_page, c.last_page, count) + _sizes(c.terms, count)[TERMS_FIRST] for c in own])
-    return int(max(room * PAGES_SHARE, room - told)) // PAGE_TOKENS_MIN
+    newest = [chapter for chapter in chapters if chapter.level == 1][-CHAPTERS_OPEN:]
+    taken = sum([_bare(c.first_page, c.last_page, count) + _sizes(c.terms, count)[TERMS_FIRST] for c in newest])
+    return int(max(room * PAGES_SHARE, room - taken)) // PAGE_TOKENS_MIN
 
 
 # --- What is open ------------------------------------------------------------------------------------
 
 
 class _Run(NamedTuple):
-    """Pages that share a line. What they are about is looked up for the map that is shown alone."""
+    """Pages that share a line. Only for the map that is shown are the terms of joined or titled runs looked up."""
 
     first: int
     last: int
@@ -152,19 +152,19 @@ class _Run(NamedTuple):
     """Tokens of the line without terms."""
     day: str = ""
     terms: tuple[str, ...] = ()
-    """Of a chapter, the best first."""
+    """A chapter's terms, the best first."""
     of: Sequence[_Run] = ()
-    """The runs that it joins."""
+    """The runs that this one joins."""
     is_titled: bool = False
-    """The titles of its pages stand for it."""
+    """Whether its line shows the titles of its pages, because they are in no chapter."""
 
 
 @dataclass(frozen=True)
 class _Map:
     """The tree of chapters and pages, and the ways to cover all pages by runs.
 
-    Covers are numbered by how many volumes are open into their parts, the largest and newest first. Before the first
-    opens, at -1, the two oldest runs share a line; then ever more of them.
+    A cover's number is the number of volumes that are opened into their parts, the largest and newest first. In cover
+    -1 no volume is open and the two oldest runs share a line; in -2 the three oldest, and so on.
     """
 
     chapters: Sequence[Chapter]
@@ -175,18 +175,18 @@ class _Map:
     @cached_property
     def _covers(self) -> Sequence[Sequence[Chapter]]:
         known = sorted(self.chapters, key=attrgetter("level"), reverse=True)
-        known = [one for one in sorted(known, key=attrgetter("first_page")) if one.last_page <= self.last_page]
+        known = [c for c in sorted(known, key=attrgetter("first_page")) if c.last_page <= self.last_page]
         top: list[Chapter] = []
-        for one in known:  # a volume comes before its parts
-            if not top or top[-1].last_page < one.first_page:
-                top.append(one)
+        for chapter in known:  # a volume comes before its parts
+            if not top or top[-1].last_page < chapter.first_page:
+                top.append(chapter)
         covers = [top]
-        volumes = [one for one in known if one.level > 1]
+        volumes = [chapter for chapter in known if chapter.level > 1]
         for volume in sorted(volumes, key=attrgetter("level", "first_page"), reverse=True):
             inside = range(volume.first_page, volume.last_page + 1)
-            parts = [one for one in known if one.level == volume.level - 1 and one.first_page in inside]
+            parts = [c for c in known if c.level == volume.level - 1 and c.first_page in inside]
             if parts and parts[0].first_page == volume.first_page:
-                covers.append([part for one in covers[-1] for part in (parts if one is volume else (one,))])
+                covers.append([part for c in covers[-1] for part in (parts if c is volume else (c,))])
         return covers
 
     def _run(self, first: int, last: int, day: str, terms: tuple[str, ...] = (), **more: Any) -> _Run:
@@ -202,24 +202,24 @@ class _Map:
 
     @cached_property
     def apart(self) -> Sequence[_Run]:
-        """The finest cover, in which short chapters share no line."""
+        """The finest cover, with a line for each chapter."""
         return self._cover(self.finest)
 
     def cover(self, number: int) -> Sequence[_Run]:
-        """Return a cover; short chapters share lines."""
+        """Return a cover in which short chapters share lines."""
         cover = self.apart if number == self.finest else self._cover(max(0, number))
         return self._together([self._joined(cover[: 1 - number]), *cover[1 - number :]] if number < 0 else cover)
 
     def _cover(self, opened: int) -> list[_Run]:
-        """Return the cover with so many volumes open, and others of at most RUN_PAGES between and after its runs."""
-        found: list[_Run] = []
+        """Return the cover with this number of open volumes, and runs of at most RUN_PAGES for pages in no chapter."""
+        runs: list[_Run] = []
         at = 1
-        for one in self._covers[opened]:
-            if at < one.first_page:
-                found += self._unheld(at, one.first_page - 1)
-            found.append(self._run(one.first_page, one.last_page, one.day, one.terms))
-            at = one.last_page + 1
-        return [*found, *self._unheld(at, self.last_page)]
+        for chapter in self._covers[opened]:
+            if at < chapter.first_page:
+                runs += self._unheld(at, chapter.first_page - 1)
+            runs.append(self._run(chapter.first_page, chapter.last_page, chapter.day, chapter.terms))
+            at = chapter.last_page + 1
+        return [*runs, *self._unheld(at, self.last_page)]
 
     def _unheld(self, first: int, last: int) -> Iterator[_Run]:
         for at in range(first, last + 1, RUN_PAGES):
@@ -230,8 +230,8 @@ class _Map:
         return self._run(runs[0].first, runs[-1].last, runs[0].day, of=runs)
 
     def _together(self, cover: Sequence[_Run]) -> list[_Run]:
-        """Return a cover with one line for chapters in a row that have at most RUN_PAGES pages together: a line of bare
-        numbers tells nothing, and one with the terms of four short chapters weighs less than four.
+        """Join consecutive chapters that have at most RUN_PAGES pages together: a line of bare numbers says nothing,
+        and one line with the terms of four short chapters takes fewer tokens than four lines.
         """
         groups: list[list[_Run]] = []
         for run in cover:
@@ -244,7 +244,7 @@ class _Map:
         return [self._joined(group) if len(group) > 1 else group[0] for group in groups]
 
     def opened(self, cover: Sequence[_Run], pages: Sequence[PageEntry] = ()) -> _Open:
-        """Return a map of runs and of pages that have lines of their own."""
+        """Return a map of a cover's runs in which ``pages`` have lines of their own."""
         listed = sorted([page.page for page in pages], reverse=True)
         whole = bisect_left(cover, listed[-1], key=attrgetter("last")) if listed else len(cover)
         runs = list(cover[:whole])
@@ -263,15 +263,15 @@ class _Map:
     def _rest(self, run: _Run, first: int, last: int) -> _Run:
         return run._replace(first=first, last=last, bare=_bare(first, last, self.count))
 
-    def told(self, shown: _Open) -> _Open:
-        """Return a map with what its runs are about."""
+    def with_terms(self, shown: _Open) -> _Open:
+        """Return a map with the terms of all its runs."""
         runs = [run._replace(terms=self._terms(run)) if run.of or run.is_titled else run for run in shown.runs]
         return replace(shown, runs=runs, sizes=[_sizes(run.terms, self.count) for run in runs])
 
     def _terms(self, run: _Run) -> tuple[str, ...]:
         if run.is_titled:
-            found = (self.pages[page].title for page in range(run.last, run.first - 1, -1) if page in self.pages)
-            return tuple([flat(title) for title in found if title])
+            titles = (self.pages[page].title for page in range(run.last, run.first - 1, -1) if page in self.pages)
+            return tuple([flat(title) for title in titles if title])
         if not run.of:
             return run.terms
         ranked = [term for rank in zip_longest(*map(self._terms, run.of)) for term in rank if term]
@@ -289,14 +289,14 @@ def _bare(first: int, last: int, count: Count) -> int:
 
 @lru_cache(65_536)
 def short_tokens(text: str, count: Count) -> int:
-    """Return the tokens of numbers of pages, or of a date: of what many lines say, and nobody's words."""
+    """Return the tokens of page numbers or a date, cached because many lines share them. They quote no user."""
     return count(text)
 
 
 @lru_cache(8_192)
 def _sizes(terms: tuple[str, ...], count: Count) -> Sequence[int]:
-    """Return the tokens of ": a, b" by the number of terms, up to TERMS: as no token reaches over the blank before a
-    word, they add up. A chapter's terms never change, so its next cuts need not count them again.
+    """Return the tokens of ": a, b" for 0 to TERMS terms. Terms are counted one by one, because no token crosses the
+    blank before a word. A chapter's terms never change, so later cuts need not count them again.
     """
     each = [f" {flat(term)}" for term in terms[:TERMS]]
     inner = accumulate((count(f"{term},") for term in each), initial=count(":"))
@@ -306,21 +306,21 @@ def _sizes(terms: tuple[str, ...], count: Count) -> Sequence[int]:
 
 @dataclass(frozen=True, slots=True)
 class _Open:
-    """The content of a map: runs with so many terms, and pages by their titles, some with their messages' lines."""
+    """The content of a map: runs with up to ``terms`` terms, and pages by title, some with their messages' lines."""
 
     runs: Sequence[_Run]
-    """Without the pages that have lines of their own."""
+    """The runs, without the pages that have lines of their own."""
     pages: Sequence[PageEntry]
     bare: int
-    """What it weighs without terms and messages' lines."""
+    """Tokens without terms and messages' lines."""
     sizes: Sequence[Sequence[int]] = ()
-    """What the runs' terms weigh, by their number."""
+    """Tokens of each run's terms, by their number."""
     terms: int = 0
     full: int = 0
-    """Of the pages, the first ones that have all their lines."""
+    """The number of first ``pages`` that show their messages' lines."""
 
     def weight(self, terms: int) -> int:
-        """Return what it weighs with so many terms a run at most."""
+        """Return the map's tokens with at most this number of terms a run, without messages' lines."""
         return self.bare + sum([sizes[terms] for sizes in self.sizes])
 
     @property
@@ -328,7 +328,7 @@ class _Open:
         return self.weight(self.terms) + sum(page.lines_tokens for page in self.pages[: self.full])
 
     def filled(self, cap: int) -> _Open:
-        """Return the map with as many terms as a cap holds, and then as many pages with all their lines."""
+        """Return the map with as many terms as fit a cap, and then as many pages with their messages' lines."""
         terms = bisect_right(range(TERMS + 1), cap, key=self.weight) - 1
         left, full = cap - self.weight(terms), 0
         for page in self.pages:
@@ -350,7 +350,7 @@ def compose(
 ) -> ContentsPage:
     """Compose the contents page for the pages up to ``last_page`` under a cap in tokens.
 
-    ``open_pages`` are those that the rules list; the titles of the others stand for pages without a chapter.
+    Only ``open_pages`` can get lines of their own. Other entries lend their titles to runs of pages without a chapter.
     """
     if last_page < 1 or cap <= 0:
         return ContentsPage()
@@ -362,9 +362,9 @@ def compose(
 
 
 def _choose(tree: _Map, entries: Sequence[PageEntry], cap: int) -> _Open | None:
-    """Return what is open, by the steps of the module's docstring; None if not even one line fits.
+    """Return the map that the module docstring describes; None if not even one line fits.
 
-    The finest cover is tried first: where it fits, all do, and mostly it does.
+    The finest cover is tried first: usually it fits, and then all the others do.
     """
     recent = sorted(entries, key=attrgetter("last_used", "page"), reverse=True)
     finest, cover = tree.finest, cache(tree.cover)
@@ -378,30 +378,30 @@ def _choose(tree: _Map, entries: Sequence[PageEntry], cap: int) -> _Open | None:
 
     def has_room(pages: int) -> bool:
         listed = recent[:pages]
-        rest = [page for page in listed if not page.recall_count]  # the others open beside chapters without terms
+        rest = [page for page in listed if not page.recall_count]  # recalled pages open even if chapters lose terms
         if _pages_weight(rest) > room:
             return False
         return fits(finest, pages) or (_pages_weight(listed) <= room and fits(tree.coarsest, pages))
 
     pages = _most(len(recent), has_room)
     if fits(finest, pages):
-        own = tree.told(tree.opened(tree.apart, recent[:pages]))
-        best = own if own.weight(TERMS_APART) <= cap else tree.told(tree.opened(cover(finest), recent[:pages]))
+        own = tree.with_terms(tree.opened(tree.apart, recent[:pages]))
+        best = own if own.weight(TERMS_APART) <= cap else tree.with_terms(tree.opened(cover(finest), recent[:pages]))
     else:
         coarsest = tree.coarsest
         more = _most(finest - coarsest - 1, lambda more: fits(coarsest + more, pages))
-        best = tree.told(tree.opened(cover(coarsest + more), recent[:pages]))
+        best = tree.with_terms(tree.opened(cover(coarsest + more), recent[:pages]))
     return best.filled(cap)
 
 
 def _chapters_weight(cover: Sequence[_Run], count: Count) -> int:
-    """Return what chapters weigh with TERMS_FIRST terms each, whatever pages are listed: so a larger cap lists more."""
+    """Return the tokens of all chapters with TERMS_FIRST terms, listed pages or not: so a larger cap lists more."""
     terms = sum([_sizes(run.terms, count)[TERMS_FIRST] for run in cover])
     return sum([run.bare for run in cover]) + terms + _months(cover)
 
 
 def _months(lines: Sequence[_Run | PageEntry]) -> int:
-    """Return what the lines weigh that say where the month changes."""
+    """Return the tokens of the lines that show where the month changes."""
     return MONTH_TOKENS * len({line.day[:7] for line in lines} - {""})
 
 
@@ -414,7 +414,7 @@ def _pages_weight(pages: Sequence[PageEntry]) -> int:
 
 
 def _most(limit: int, fits: Callable[[int], bool]) -> int:
-    """Return the largest number up to a limit that fits, by halving; 0 if not even one does."""
+    """Return the largest number up to a limit that fits, by binary search; 0 if not even 1 does."""
     low, high = 0, limit
     while low < high:
         middle = (low + high + 1) // 2
@@ -422,7 +422,7 @@ def _most(limit: int, fits: Callable[[int], bool]) -> int:
     return low
 
 
-# --- Its text ----------------------------------------------------------------------------------------
+# --- The text of the map -----------------------------------------------------------------------------
 
 
 def _written(shown: _Open, language: Language) -> ContentsPage:
@@ -451,8 +451,8 @@ def _entry_text(label: str, entry: PageEntry, language: Language, *, with_lines:
 
 
 def run_lines(entries: Sequence[PageEntry], room: int, language: Language) -> tuple[int, list[str]]:
-    """Return the lines of a run of pages: their messages' too while all fit a room in tokens, else titles alone, as
-    many as fit, at least one; and the last page that has one.
+    """Return the last page shown and the lines of a run of pages. If all fit a room in tokens, messages' lines are
+    shown too, otherwise as many titles as fit, at least one.
     """
     days = tokens_of(entry.day for entry in entries)
     with_lines = days + _titles_weight(entries) + sum(entry.lines_tokens for entry in entries) <= room

@@ -1,11 +1,11 @@
-"""Make a cut: where the zones of a window begin, and what its frozen head says.
+"""Make a cut: decide where the zones of a window begin, and compose its frozen head.
 
-Pure steps, with a read before each:
+Two pure steps, with a read before each:
 
-    plan     the newest entries               -> where the zones begin, and the pages that the head can tell of
-    freeze   what is stored of these pages    -> the cut: what is kept in mind, summary, contents page
+    plan     the newest entries               -> where the zones begin, and which pages the head can mention
+    freeze   the stored texts of these pages  -> the cut with its head: pinned memories, summary, contents page
 
-Where what is kept in mind needs more than the head's part, ``least_head`` says so, and the plan is made once more.
+If the pinned memories need more than the head's share, ``least_head`` returns their tokens, and the plan is made again.
 """
 
 from __future__ import annotations
@@ -29,27 +29,27 @@ from app.core.window.topics import Topic
 
 @dataclass(frozen=True, slots=True)
 class CutPlan:
-    """A cut without its head, and what the head is made of."""
+    """A cut without its head, and what is needed to compose the head."""
 
     cut: Cut
     policy: Policy
     language: Language
     room: int
-    """What the head can weigh."""
+    """The head's tokens, at most."""
     last_page: int
-    """The last page that has left the window, in part at least; 0 while none has."""
+    """The last page that has left the window at least in part; 0 if none has."""
     zone: range
-    """The pages of the condensed zone, and that of the first verbatim message: they have date lines."""
+    """The pages with date lines: those of the condensed zone, and the page of the first verbatim message."""
     kept_max: int = 0
-    """What memories in mind can weigh beside the newest user message."""
+    """Tokens that fit beside the newest user message: the most for pinned memories."""
     found_max: int = 0
-    """And of them those that nobody wrote: they were found in messages."""
+    """The most tokens for pinned memories that nobody wrote but that were found in messages."""
 
     def read(self, chapters: Sequence[Chapter], count: contents.Count) -> range:
-        """Return the pages to read, beside those recalled of late: the others have no line but that of a chapter."""
+        """Return the pages to read besides recently recalled ones. Older pages can only be under a chapter's line."""
         oldest = contents.oldest_listable(self.cut.last_page, self.policy)
         fitting = self.last_page - contents.pages_max(self.room, chapters, count)
-        held = max([one.last_page for one in chapters], default=0)
+        held = max([chapter.last_page for chapter in chapters], default=0)
         first = min(max(oldest, fitting), max(held + 1, self.last_page - contents.OPEN_PAGES))
         if self.zone:
             first = min(first, self.zone.start)
@@ -57,13 +57,13 @@ class CutPlan:
 
     @property
     def recalled_since(self) -> int:
-        """An older page can be listed if it was recalled on this page or later."""
+        """The page since which an older page must have been recalled to be listed."""
         return self.cut.last_page - self.policy.unlist_unchanged_turns
 
 
 @dataclass(frozen=True, slots=True)
 class CutBasis:
-    """Everything that a cut's places depend on."""
+    """Everything that a cut's zones depend on."""
 
     entries: Sequence[Entry]
     """See ``paging.places``."""
@@ -75,11 +75,11 @@ class CutBasis:
     number: int = 0
     step: int = 0
     forms: Sequence[FreshForm] = ()
-    """Of fresh results that have been in view."""
+    """The forms of fresh results that have been in view."""
 
 
 def plan(basis: CutBasis, least_head: int = 0) -> CutPlan:
-    """Return the plan of a cut that is made now. ``least_head``: what the head must have; a tail gives way to it."""
+    """Return the plan of a new cut. ``least_head``: the head's least tokens, for which even the tail gives way."""
     entries, totals, target = basis.entries, basis.totals, basis.target
     beside = target.shares.available - OPENING_TOKENS - sum(entry.full for entry in asked(entries))
     shares = replace(target.shares, reserve=min(target.shares.reserve, max(0, beside - least_head)))
@@ -107,25 +107,25 @@ def plan(basis: CutBasis, least_head: int = 0) -> CutPlan:
 
 
 def least_head(plan: CutPlan, material: Material, reader: HeadReader) -> int:
-    """Return what the head must weigh for what is kept in mind; 0 where nothing is."""
+    """Return the tokens that the head needs for the pinned memories; 0 if there are none."""
     frame = head.frame_tokens(plan.language, reader.count)
     notes, _ = _kept(material.kept, plan.kept_max - frame, plan.found_max, reader)
     return frame + head.weight(notes) if notes else 0
 
 
 def is_in_force(cut: Cut, window: Window, totals: Totals) -> bool:
-    """Return whether the window of a cut is to be shown: what is squeezed holds until the next message."""
+    """Return whether a cut's window can be shown. A squeezed one is valid only until the next message."""
     return window.fits and not (cut.is_squeezed and totals.last_seq > cut.last_seq)
 
 
 def shows(cut: Cut) -> tuple[object, ...]:
-    """Return what tells the windows of two cuts apart."""
+    """Return a key that differs if the windows of two cuts differ."""
     at = cut.last_seq if cut.is_squeezed else 0
     return cut.zones, cut.room, cut.generation, cut.head.tokens, cut.is_squeezed, at
 
 
 def is_of(cut: Cut, totals: Totals) -> bool:
-    """Return whether a cut from elsewhere can be one of a conversation with these totals."""
+    """Return whether an imported cut is consistent with a conversation that has these totals."""
     zones = 1 <= cut.condensed_from <= cut.verbatim_from <= cut.last_seq + 1 and 0 <= cut.pinned <= cut.last_seq
     now = 0 <= cut.last_seq <= totals.last_seq and 0 <= cut.last_page <= totals.last_page
     sizes = (cut.number, cut.budget, cut.room, cut.full_total, cut.half_mark)
@@ -135,8 +135,8 @@ def is_of(cut: Cut, totals: Totals) -> bool:
 
 def asked(entries: Sequence[Entry]) -> list[Entry]:
     """Return the newest user message, if there is one."""
-    asked = entries[-1].user_seq if entries else 0
-    return [entry for entry in reversed(entries) if entry.seq == asked][:1]
+    seq = entries[-1].user_seq if entries else 0
+    return [entry for entry in reversed(entries) if entry.seq == seq][:1]
 
 
 def _last_page_gone(entries: Sequence[Entry], cut: Cut) -> int:
@@ -158,22 +158,22 @@ def _zone(entries: Sequence[Entry], cut: Cut) -> range:
 
 @dataclass(frozen=True, slots=True)
 class Material:
-    """The stored texts that a head is made of."""
+    """The stored texts from which a head is made."""
 
     pages: Sequence[PageEntry]
     """The zone's pages and those that can be listed, each with its day, in order."""
     chapters: Sequence[Chapter] = ()
-    """The newest of each level, and those around pages recalled of late."""
+    """The newest chapters of each level, and those around recently recalled pages."""
     kept: Sequence[KeptLine] = ()
-    """What is kept in mind, the widest scope first, the newest first."""
+    """The pinned memories: the widest scope first, and the newest first in each."""
     topics: Sequence[Topic] = ()
     summary: Written | None = None
 
 
 def freeze(plan: CutPlan, material: Material, reader: HeadReader) -> Cut:
-    """Return the cut, its head's room filled: what is kept in mind, the summary with its topics, the contents page.
+    """Return the cut with its head, which holds the pinned memories, the summary with topics, and the contents page.
 
-    Where no model has written a summary, the contents page is the summary and has the room of both.
+    If no model has written a summary, the contents page replaces it and has the room of both.
     """
     dates = days.settled({page.page: page.day for page in material.pages})
     frame = head.frame_tokens(plan.language, reader.count)
@@ -202,7 +202,7 @@ def _contents(
 ) -> contents.ContentsPage:
     policy = plan.policy
     cap = policy.contents_max + (policy.summary_max if is_summary and policy.summary_enabled else 0)
-    pages = [one if one.day == dates[one.page] else one._replace(day=dates[one.page]) for one in material.pages]
+    pages = [p if p.day == dates[p.page] else p._replace(day=dates[p.page]) for p in material.pages]
     is_open = frozenset([page.page for page in pages if _is_open(page, plan)])
     return contents.compose(
         pages, is_open, material.chapters, plan.last_page, min(room, cap), policy, plan.language, reader.count
@@ -215,12 +215,12 @@ def _is_open(page: PageEntry, plan: CutPlan) -> bool:
 
 
 def _kept(memories: Sequence[KeptLine], room: int, found_max: int, reader: HeadReader) -> tuple[list[SummaryLine], int]:
-    """Return the lines of memories in mind that fit, with their days, and the number of those that do not. Equal
-    texts count once. What a person wrote goes before what was found in messages, which has ``found_max`` at most.
+    """Return the lines of pinned memories that fit, with their days, and the number of those that do not. Equal texts
+    count once. What a person wrote takes precedence over what was found in messages, which gets ``found_max`` tokens.
     """
-    each = {memory.text: memory for memory in reversed(memories)}
+    by_text = {memory.text: memory for memory in reversed(memories)}
     lines = {}
-    for memory in reversed(each.values()):
+    for memory in reversed(by_text.values()):
         day = f" ({memory.since.astimezone(UTC):%Y-%m-%d})"
         tokens = memory.tokens + contents.short_tokens(day, reader.count)
         lines[SummaryLine(memory.text + day, tokens)] = memory.is_written
@@ -234,7 +234,7 @@ def _kept(memories: Sequence[KeptLine], room: int, found_max: int, reader: HeadR
 def _summary(
     plan: CutPlan, material: Material, room: int, reader: HeadReader
 ) -> tuple[SummaryLine | None, HeadSummary]:
-    """Return the line of topics and the stored summary; neither, where none is stored."""
+    """Return the line of topics and the stored summary; neither if no summary is stored."""
     if material.summary is None or room < head.SUMMARY_ROOM_LEAST:
         return None, HeadSummary()
     topics = head.topics_line(material.topics, room, plan.language, reader.count)

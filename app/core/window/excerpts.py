@@ -1,7 +1,7 @@
-"""Cut texts to fit a number of tokens, keeping most of each, for a model to read.
+"""Cut messages so that together they fit a number of tokens, for a model to read.
 
-What users say stays whole as long as it fits. The longest of the other texts are cut first: they keep their beginning
-and a shorter end, with a mark for what is missing in between.
+Users' messages stay whole as long as they fit. Of the others, the longest are cut first: they keep their beginning and
+a shorter end, with a mark for the missing middle.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from app.core.window.budget import fair
 from app.core.window.quote import Said
 
 HEAD_SHARE = 0.7
-"""The share of a cut text's remainder that is its beginning; the rest is its end."""
+"""The beginning's share of what a cut text keeps; the rest is its end."""
 MARK_TOKENS = 12
-"""Approximate tokens of a cut's mark."""
+"""Approximate tokens of the mark for the missing middle."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,21 +26,21 @@ class Excerpt:
 
     seq: int
     role: str
-    """Of a machine that speaks in the user's role, `tool`."""
+    """The speaker's role; ``tool`` also for a machine that speaks in the user's role."""
     text: str
     tokens: int
     day: str = ""
-    """When it was said, such as "2030-01-31"; "" if that is not to be told."""
+    """The day it was said, such as "2030-01-31"; "" to show none."""
     name: str | None = None
-    """The speaker's."""
+    """The speaker's name."""
 
 
 def rooms(excerpts: Sequence[Excerpt], room: int) -> list[int]:
-    """Return the tokens that each excerpt may keep: what users say first, then the others."""
+    """Return the tokens that each excerpt can keep: first the users' excerpts, then the others."""
     users = [i for i, e in enumerate(excerpts) if e.role == "user"]
     others = [i for i, e in enumerate(excerpts) if e.role != "user"]
     user_tokens = sum(excerpts[i].tokens for i in users)
-    least = min(room // 3, sum(excerpts[i].tokens for i in others))  # a page is not all question
+    least = min(room // 3, sum(excerpts[i].tokens for i in others))  # a long question must leave room for its answer
     for_users = min(user_tokens, room - least)
     kept_tokens = [0] * len(excerpts)
     for group, size in ((users, for_users), (others, room - for_users)):
@@ -50,7 +50,7 @@ def rooms(excerpts: Sequence[Excerpt], room: int) -> list[int]:
 
 
 def cut(text: str, tokens: int, keep: int) -> str:
-    """Return about ``keep`` of a text's tokens: its beginning and its end."""
+    """Return the beginning and the end of a text, together about ``keep`` of its tokens."""
     if keep >= tokens:
         return text
     characters = len(text) * max(0, keep - MARK_TOKENS) // max(tokens, 1)
@@ -60,7 +60,7 @@ def cut(text: str, tokens: int, keep: int) -> str:
 
 
 def framed(excerpts: Sequence[Excerpt], language: Language) -> str:
-    """Return excerpts for a model: data in a frame that nothing in them closes, with date lines where days change."""
-    told = settled({e.seq: e.day for e in excerpts if e.day})
-    lines, _ = dated([(Said(e.seq, e.role, e.text, e.name).line, told.get(e.seq, "")) for e in excerpts], "", language)
+    """Return the excerpts in a frame that none of them can close, with date lines where days change."""
+    days = settled({e.seq: e.day for e in excerpts if e.day})
+    lines, _ = dated([(Said(e.seq, e.role, e.text, e.name).line, days.get(e.seq, "")) for e in excerpts], "", language)
     return "\n".join(["<quire-data>", *(lines or [""]), "</quire-data>"])

@@ -1,10 +1,10 @@
-"""Fresh tool results: shown until the next user message, although they are archived, whole or in part.
+"""Fresh tool results: archived, but shown whole or in part until the next user message.
 
 An agent that has just called a tool sees the result, not a placeholder that would make it call again. From the next
-user message on, the window shows the placeholder. The form is decided on arrival: a result is shown whole if it fits in
-what is free then, else the parts that matter to the page's question, which are chosen when it is stored. So a result
-stays as it is, byte for byte, while its page goes on; a cut that keeps it verbatim keeps its form (``Cut.forms``). What
-it weighs counts towards the next cut.
+user message on, the window shows the placeholder. The form is decided on arrival: a result is shown whole if it fits
+into the room that is free then; otherwise the parts that matter to the page's question are shown, which are chosen when
+the result is stored. So a result stays the same, byte for byte, until its page ends, and a cut that keeps it verbatim
+keeps its form (``Cut.forms``). Its tokens count towards the next cut.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ from app.core.neutral import neutral, without_ranges
 from app.core.window.budget import fair
 
 FRAME_TOKENS, CHANGED_TOKENS = 8, 4
-"""Tokens that joining a result to its placeholder's first line adds, and each character that made it neutral."""
+"""Tokens added by joining a result to its placeholder's first line, and by each character replaced in ``neutral``."""
 PARTS_SHARE = 0.25
-"""Most of the room that the parts of a call group's results take: more would be a cut for what is not even whole."""
+"""The largest share of the room for parts of a call group's results: more would cause cuts just for partial results."""
 PARTS_CHARACTERS_MIN, TOKEN_CHARACTERS = 16_000, 4
 
 
 def parts_characters(budget: int) -> int:
-    """Return how many characters of a result are kept to be shown in part: what a budget's windows have room for."""
+    """Return how many characters of a result's parts to store, so that they fill the room in windows of a budget."""
     return max(PARTS_CHARACTERS_MIN, int(budget * PARTS_SHARE) * TOKEN_CHARACTERS)
 
 
 class ResultPart(NamedTuple):
-    """A stretch of a result, as windows show it."""
+    """A part of a result, in the form that windows show."""
 
     offset: int
     text: str
@@ -46,14 +46,14 @@ class ResultPart(NamedTuple):
 class FreshResult:
     archive_id: UUID
     text: str | None
-    """In full; None where it is too long for the window."""
+    """The whole text; None if it is too long for the window."""
     tokens: int
     parts: tuple[ResultPart, ...] = ()
-    """What matters of it, the best first."""
+    """The parts that matter to the page's question, the best first."""
 
 
 def part_text(offset: int, text: str) -> str:
-    """Return a stretch of a result as windows show it."""
+    """Return a part of a result in the form that windows show."""
     return f"[{offset}–{offset + len(text)}]\n{without_ranges(neutral(text))}"
 
 
@@ -66,16 +66,16 @@ def read_parts(stored: str | None) -> tuple[ResultPart, ...]:
 
 
 def whole_tokens(text: str, tokens: int) -> int:
-    """Return what a result of so many tokens adds to its placeholder's first line."""
+    """Return the tokens that a whole result, itself of ``tokens``, adds to its placeholder's first line."""
     shown = neutral(text)
     return tokens + FRAME_TOKENS + CHANGED_TOKENS * sum(text.count(mark) - shown.count(mark) for mark in "<[")
 
 
 def rooms(sizes: Sequence[int], free: int, parts_max: int) -> list[int]:
-    """Return what each of some results that came together is shown with: its size is all of it, less its parts.
+    """Return the tokens for each of several results that arrived together. Less than its size means parts only.
 
-    ``sizes``: their ``whole_tokens``. What does not fit in ``free`` has ``parts_max`` all the same, and that brings a
-    cut.
+    ``sizes`` are their ``whole_tokens``. Results that do not fit into ``free`` still get ``parts_max``, which then
+    causes a cut.
     """
     if sum(sizes) <= free:
         return list(sizes)
@@ -92,12 +92,12 @@ def wanted(window: Window) -> list[UUID]:
 
 
 def tokens_max(window: Window) -> int:
-    """Return the tokens of the largest fresh result that is shown whole, at most."""
+    """Return the tokens of the largest fresh result that can be shown whole."""
     return max((tokens for placed in window.body[window.settled :] for tokens in placed.fresh), default=0)
 
 
 def with_fresh(window: Window, results: Sequence[FreshResult]) -> Window:
-    """Return the window with fresh results in the room that the assembly gave them."""
+    """Return the window with fresh results shown in the tokens that ``assemble`` gave them."""
     by_id = {str(result.archive_id): result for result in results}
     body, spent, warnings = list(window.body), 0, list(window.warnings)
     for at, placed in enumerate(window.body[window.settled :], window.settled):
@@ -127,7 +127,7 @@ def _in_part(seq: int, result: FreshResult, shown: _ShownText | None) -> WindowW
 
 @dataclass(frozen=True, slots=True)
 class _ShownText:
-    """The text that replaces a placeholder, after its first lines."""
+    """The text that replaces a placeholder after its first lines."""
 
     text: str
     tokens: int
@@ -135,7 +135,7 @@ class _ShownText:
 
     @property
     def lines(self) -> int:
-        """Return how many lines of the placeholder stay: how to read the archive, and how long it is."""
+        """Return how many of the placeholder's lines stay: how to read the archive, and for parts also its length."""
         return 1 if self.is_whole else 2
 
 
@@ -163,7 +163,7 @@ def _shown(placed: Placed, results: Mapping[str, _ShownText]) -> Placed:
 
 
 def _in_place(message: dict[str, Any], results: Mapping[str, _ShownText]) -> dict[str, Any]:
-    """Return a tool message whose placeholder's first lines are followed by the result."""
+    """Return a tool message in which the result follows the first lines of its placeholder."""
     content = message.get("content")
     if message.get("role") != "tool" or not isinstance(content, str):
         return message

@@ -1,12 +1,12 @@
-"""The head of a window: what is kept in mind, summary with topics, contents page, frozen for an epoch.
+"""The head of a window: pinned memories, summary with topics, and contents page, frozen for an epoch.
 
-Memories to keep in mind come first, all of them; then the summary takes up to four tenths of the room, its last line
-naming the topics, and the contents page gets what is left. Everything in the head was written by users, tools or
-models, so it is framed as quotation.
+All pinned memories come first. Then the summary takes up to four tenths of the room, with a last line that names the
+topics, and the contents page gets the rest. Everything in the head was written by users, tools or models, so it is
+framed as quotation.
 
 Once something has left the view, the summary gets SUMMARY_TOKENS_MIN tokens or its full length, as long as the head has
-that room at all (``core/window/budget.py`` ensures this for windows of 1,500 available tokens and more). Texts are
-understood by functions that are passed in, because the core knows no language.
+that room at all (``core/window/budget.py`` ensures this for windows of 1,500 available tokens and more). Functions that
+analyse texts are passed in, because the core knows no language.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ TOPICS_SHARE = 0.25
 """The topics' share of the summary's room."""
 TOPICS_TOKENS_MAX = 60
 SUMMARY_TOKENS_MIN, SUMMARY_ROOM_MIN = 150, 190
-"""The minimum of a summary, and the room that its lines need for it."""
+"""The least tokens of a summary, and the room that its lines need for them."""
 SUMMARY_ROOM_LEAST = 30
-"""A smaller room holds no summary."""
+"""Tokens below which a room holds no summary."""
 EXTRACTIVE = "extractive"
 
 FRAMES: dict[Language, dict[str, str]] = {
@@ -75,14 +75,14 @@ class SummaryLine:
 
 @lru_cache(8)
 def frame_tokens(language: Language, count: Count) -> int:
-    """Return the tokens of an empty head, including the frame of its message."""
+    """Return the tokens of an empty head with its headings and the frame of its message."""
     return sum(count(part) + 1 for name, part in FRAMES[language].items() if name not in ("open_kept", "speaker")) + 4
 
 
 def for_speaker(
     name: str, kept: Sequence[KeptLine], language: Language, room: int, count: Count
 ) -> tuple[TailItem | None, int]:
-    """Return what the speaker keeps in mind, the newest first, as a call's tail shows it; and how many do not fit."""
+    """Return a tail item with the speaker's pinned memories, newest first, and the number of those that do not fit."""
     title = FRAMES[language]["speaker"].format(name=titled(name))
     taken, free = [title], room - count(title) - 1
     for memory in kept:
@@ -96,14 +96,14 @@ def for_speaker(
 
 
 def summary_room(room: int, policy: Policy) -> int:
-    """Return what summary and topics may take of the room that the notes leave."""
+    """Return the tokens for summary and topics in the room that the pinned memories leave."""
     if not policy.summary_enabled:
         return 0
     return min(policy.summary_max, max(int(room * SUMMARY_SHARE), min(room, SUMMARY_ROOM_MIN)))
 
 
 def topics_line(topics: Sequence[Topic], room: int, language: Language, count: Count) -> SummaryLine | None:
-    """Return the line that names as many topics as fit their part of the summary's room; None if there is none."""
+    """Return a line with as many topics as fit their share of the summary's room; None if none fits."""
     room = min(TOPICS_TOKENS_MAX, int(room * TOPICS_SHARE)) - BULLET
     names = named(most_telling(topics))
     while names:
@@ -115,7 +115,7 @@ def topics_line(topics: Sequence[Topic], room: int, language: Language, count: C
 
 
 def picked(lines: Sequence[SummaryLine], best_first: Sequence[int], room: int) -> list[SummaryLine]:
-    """Return the lines that fit a room, chosen in the order given (which may name one twice), in their own order."""
+    """Return the lines that fit a room, chosen in ``best_first`` order (duplicates are allowed), in original order."""
     chosen: set[int] = set()
     for at in best_first:
         tokens = lines[at].tokens + BULLET
@@ -131,7 +131,7 @@ def weight(lines: Sequence[SummaryLine]) -> int:
 
 
 def take(lines: Sequence[SummaryLine], room: int) -> list[SummaryLine]:
-    """Return the leading lines that fit a room; a line weighs its text and three tokens of bullet and line end."""
+    """Return the leading lines that fit a room, with BULLET tokens for each."""
     taken: list[SummaryLine] = []
     for line in lines:
         room -= line.tokens + BULLET
@@ -151,9 +151,9 @@ def compose(
     topics: SummaryLine | None = None,
     days: tuple[Day, ...] = (),
 ) -> Head:
-    """Put the head together. All parts already fit; an empty one leaves no heading behind.
+    """Compose the head from parts that fit already. Empty parts get no heading.
 
-    ``frame`` is ``frame_tokens`` of the language, charged whole even when a heading is left out. ``days`` are the date
+    ``frame`` is ``frame_tokens`` of the language, charged in full even if headings are left out. ``days`` are the date
     lines of the condensed zone.
     """
     if not notes and not summary and topics is None and not contents.lines:
@@ -184,14 +184,14 @@ def _framed(parts: Sequence[str], words: Mapping[str, str], *, is_kept_alone: bo
 
 
 class Pick(Protocol):
-    """Returns the positions of the most informative of (role, line) pairs, ascending."""
+    """Returns the indices of the most informative (role, line) pairs, in ascending order."""
 
     def __call__(self, lines: Sequence[tuple[str, str]], /, *, max_items: int, max_chars: int) -> list[int]: ...
 
 
 @dataclass(frozen=True, slots=True)
 class HeadReader:
-    """Functions that understand texts without a model."""
+    """Functions that analyse texts without a model."""
 
     count: Count
     pick: Pick
@@ -203,7 +203,7 @@ class Written:
     """A stored version of the rolling summary."""
 
     text: str
-    """A sentence on each line."""
+    """The summary, with one sentence a line."""
     through_seq: int
     author: str
     """``llm`` or ``extractive``."""
@@ -211,7 +211,7 @@ class Written:
 
 @dataclass(frozen=True, slots=True)
 class HeadSummary:
-    """The summary of a head."""
+    """The part of a stored summary that a head shows."""
 
     lines: Sequence[SummaryLine] = ()
     through_seq: int = 0
@@ -219,7 +219,7 @@ class HeadSummary:
 
 
 def fitted_summary(written: Written, room: int, reader: HeadReader) -> HeadSummary:
-    """Return a written summary for a room: all of its lines, or its most informative sentences."""
+    """Return all lines of a summary if they fit a room in tokens, else its most informative sentences."""
     lines = _counted(written.text.split("\n"), reader)
     if weight(lines) > room:
         lines = _counted(reader.sentences(written.text), reader)
@@ -236,7 +236,7 @@ _PAGES = re.compile(r"(\d+)(?:–(\d+))?(?::|$)")
 
 
 class MapLine(NamedTuple):
-    """A line of the contents page, with the pages that it stands for."""
+    """A line of the contents page with the pages that it covers."""
 
     first_page: int
     last_page: int
@@ -244,12 +244,12 @@ class MapLine(NamedTuple):
 
 
 def contents_of(head: str) -> str:
-    """Return the contents page in the text of a window's head; "" if it has none."""
+    """Return the contents page from the text of a window's head; "" if it has none."""
     titles = [f"{frame['contents']}\n" for frame in FRAMES.values()]
     return next((head.rpartition(title)[2].rpartition("\n")[0] for title in titles if title in head), "")
 
 
 def map_lines(contents: str) -> list[MapLine]:
-    """Return the lines of a contents page that stand for pages."""
-    found = ((_PAGES.match(text), text) for text in contents.split("\n"))
-    return [MapLine(int(pages[1]), int(pages[2] or pages[1]), text) for pages, text in found if pages is not None]
+    """Return the lines of a contents page that cover pages."""
+    matches = ((_PAGES.match(text), text) for text in contents.split("\n"))
+    return [MapLine(int(pages[1]), int(pages[2] or pages[1]), text) for pages, text in matches if pages is not None]

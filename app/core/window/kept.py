@@ -1,8 +1,8 @@
-"""Keep in mind: memories that stand in view from a conversation's first window on.
+"""Memories to keep in mind, which are in view from a conversation's first window on.
 
-A person's words make one, or nothing does. ``Wish`` is such a sentence, as the rules of a language find it; ``keep``
-decides whose memory it becomes. Of all memories with one scope and key, the one that holds is the one with the latest
-``valid_from`` that was known at the time. The database holds one as the value of now; the others are former ones.
+Only a person's words become such a memory. A ``Wish`` is a sentence that the rules of a language find in them, and
+``keep`` decides whose memory it becomes. Of all memories with the same scope and key, the one with the latest
+``valid_from`` that was known at a given time is valid then. The database marks one of them as the current value.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ from app.core.parts import said_by
 from app.core.scope import Scope, scope_of
 
 Reach = Literal["user", "proposed", "conversation"]
-"""How far a wish goes: with its user at once, with them once a person accepts it, or nowhere."""
+"""Where a wish holds: for its user everywhere, the same once a person accepts it, or only in its conversation."""
 Status = Literal["held", "proposed", "refused", "withdrawn", "retracted"]
-"""A withdrawn one quotes a message that was edited away, and was held; a retracted one was proposed. It is what it was
-again with the branch of that message.
+"""If the quoted message was edited away, a held memory is withdrawn and a proposed one retracted. Going back to the
+branch with that message restores its former status.
 """
 
 CLOSED_KEYS = frozenset({"name", "address", "pronouns", "answer_language", "time_zone", "units", "diet"})
-"""Keys that the rules know. Each has one value, the same in every language."""
+"""The keys that the rules know. Each has one value, in all languages."""
 KEEP_SHARE, KEEP_TOKENS_MAX = 0.08, 600
-"""The most that what was found in messages can take: of the available tokens, and in tokens."""
+"""Bounds of the memories in a head that were found in messages: a share of the available tokens, and a number."""
 PINNED_MAX = 2_000
-"""Characters of a pinned memory."""
+"""The most characters of a pinned memory."""
 KEPT_READ_MAX = 200
-"""Memories that a head is made from."""
+"""The most memories that are read to make a head."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,9 +43,9 @@ class StoredMemory:
 
     id: UUID
     owner: UUID
-    """Of the scope that finds it."""
+    """The owner id of the scope whose searches find it."""
     holder: UUID
-    """Of the scope where it holds."""
+    """The owner id of the scope in which it applies."""
     type: str
     scope: Scope
     key: str | None
@@ -68,9 +68,9 @@ class StoredMemory:
     created_at: datetime
     expires_at: datetime | None
     length: int
-    """Of the passage that search finds first; 0: its message is found."""
+    """Characters of its first passage; 0 if search finds its message instead."""
     user_id: str | None = None
-    """Of its conversation, as is the space; None where they were not read."""
+    """The user of its conversation; this and ``space_id`` are None if they were not read."""
     space_id: str | None = None
 
     @property
@@ -81,18 +81,18 @@ class StoredMemory:
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """A sentence of a person that holds for good."""
+    """A sentence in which a person states something lasting."""
 
     text: str
     """The person's own words."""
     reach: Reach = "conversation"
     key: str | None = None
     ends: bool = False
-    """It takes back what its key says, and puts nothing in its place."""
+    """Whether it ends the current value of its key without a new one."""
     sensitive: bool = False
 
     def of(self, name: str | None) -> Wish:
-        """Return the wish as that of a participant: it names them, and its key is theirs alone. None: the user's."""
+        """Return the wish of a named participant, with the name in its text and its key. None: the user's own wish."""
         if name is None:
             return self
         key = f"{self.key}/{unicodedata.normalize('NFC', name.casefold()).replace('/', '_').strip()}"
@@ -102,7 +102,7 @@ class Wish:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """A memory to keep, and where."""
+    """A memory to keep, with its scope and status."""
 
     scope: Scope
     status: Status
@@ -110,7 +110,7 @@ class Kept:
 
     @property
     def is_alone(self) -> bool:
-        """Return whether it holds in its conversation and nowhere else."""
+        """Return whether it applies in its conversation only."""
         return self.scope.is_alone
 
 
@@ -119,16 +119,16 @@ def keep(
 ) -> Iterator[Kept]:
     """Yield the memories that a wish becomes.
 
-    ``is_own``: the conversation's user said it, to an agent of theirs. ``is_certain``: the words themselves show that
-    it holds for good; else only a model says so, and a person has to accept it. What a group wants for good is proposed
-    to its space, and nothing that is said to a sub-agent goes further than its conversation.
+    ``is_own``: the conversation's user said it to their own agent. ``is_certain``: the words themselves show that it is
+    lasting; otherwise only a model's verdict does, and a person has to accept it. A group's lasting wish is proposed to
+    its space. A wish said to a sub-agent never leaves its conversation.
     """
     user = conversation.user_id
     space = conversation.space_id
-    is_anybodys = (
+    has_holder = (
         policy.remember and conversation.parent is None and (space is not None or (user is not None and is_own))
     )
-    carry = policy.carry if is_anybodys else "off"
+    carry = policy.carry if has_holder else "off"
     wider = scope_of(user, None, space)
     if wish.reach == "user" and carry == "explicit" and not wish.sensitive and space is None:
         yield Kept(wider, "held", wish)
@@ -144,28 +144,28 @@ def keep(
 
 @dataclass(frozen=True, slots=True)
 class SaidByTool:
-    """A statement of a model's tool about a person."""
+    """A statement about a person that a model made with a tool."""
 
     words: str
-    """The person's own words that say it; blank: nobody said it in these words."""
+    """The person's own words that say it; blank if nobody said it in these words."""
     key: str | None = None
     is_lasting: bool = False
-    """The words themselves show that this is the value of their closed key for good."""
+    """Whether the words themselves show that this is the lasting value of its closed key."""
     is_sensitive: bool = False
     is_set: bool = False
-    """A person set the value of its key, or wants the key in view."""
+    """Whether a person set the value of its key or pinned it."""
 
 
 def lets_tools_keep(conversation: Conversation, policy: Policy) -> bool:
-    """Return whether tools can keep anything of what is said in a conversation."""
+    """Return whether tools can store memories of a conversation."""
     return policy.remember and conversation.parent is None
 
 
 def told(saying: SaidByTool, conversation: Conversation, policy: Policy) -> Status:
-    """Return what becomes of something that a model says: it holds where a person's own words say it.
+    """Return the status of a model's statement: held only if a person's own words say it, and never if it is sensitive.
 
-    What that would put in view, or in the place of what a person set, has to be shown by the words; a group's is
-    proposed. So is what is sensitive.
+    A closed key puts it in view, so the words must show that it is lasting, and in a group it is only proposed. For
+    other keys it is only proposed if it would replace a value that a person set.
     """
     if not saying.words or saying.is_sensitive:
         return "proposed"
@@ -185,12 +185,12 @@ class KeptLine:
     tokens: int
     since: datetime
     is_written: bool = False
-    """A person wrote it to be kept in view; else it was found in what they said."""
+    """Whether a person wrote it as a memory; otherwise it was found in their messages."""
 
 
 @dataclass(frozen=True, slots=True)
 class Then:
-    """A time at which memories held, as far as they were known at another; None: now."""
+    """Ask for memories valid at ``as_of``, as far as they were known at ``known_at``. None means now."""
 
     as_of: datetime | None = None
     known_at: datetime | None = None
@@ -201,7 +201,7 @@ _NOT_IN_KEYS = frozenset({"Cc", "Cf", "Co", "Cs", "Zl", "Zp"})
 
 
 def key_problem(key: str) -> str | None:
-    """Return what is wrong with a memory's key, or None. Segments stand between slashes, as in a path."""
+    """Return what is wrong with a memory's key, or None. Slashes separate its segments, as in a path."""
     segments = key.split("/")
     if not 1 <= len(key) <= KEY_MAX:
         return f"must have 1 to {KEY_MAX} characters"
@@ -215,5 +215,5 @@ def key_problem(key: str) -> str | None:
 
 
 def tokens_max(available: int) -> int:
-    """Return what memories found in messages can take of a window's available tokens."""
+    """Return how many of a window's available tokens memories found in messages can take."""
     return min(KEEP_TOKENS_MAX, int(available * KEEP_SHARE))

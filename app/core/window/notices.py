@@ -1,4 +1,4 @@
-"""Warnings of a window, apart from those about messages it could not show."""
+"""Warnings of a window, except those about messages that it could not show."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from app.core.window.summarising import lag
 
 LAG_PAGES_MAX = 2
 LAG_MESSAGES_MAX = 10
-"""How far the model's texts can lag behind before a window warns of it."""
+"""A window warns if the model's texts lag further behind than this."""
 
 
 def of_tools(taken: Sequence[str], *, offered: bool) -> list[WindowWarning]:
-    """Warn if recall tools are missing. ``taken``: those whose names the caller's tools have."""
+    """Warn if recall tools are missing. ``taken``: names of recall tools that the caller's own tools use."""
     if not offered:
         return [WindowWarning("recall_tools_left_out", "the budget is too small for the recall tools")]
     detail = f"your tools take the names of recall tools: {', '.join(taken)}"
@@ -24,7 +24,7 @@ def of_tools(taken: Sequence[str], *, offered: bool) -> list[WindowWarning]:
 
 
 def of_model(model: str | None, models: ModelTable, learned: int) -> list[WindowWarning]:
-    """Warn of a model that nothing is known of: neither a row says it, nor what was ``learned`` of its count."""
+    """Warn of an unknown model: it is in no row of the table, and no usage report has ``learned`` its percent."""
     if model is None or models.window(model) is not None or learned != UNREPORTED:
         return []
     return [
@@ -36,12 +36,12 @@ def of_model(model: str | None, models: ModelTable, learned: int) -> list[Window
 
 
 def of_lag(conversation: Conversation, cut: Cut, policy: Policy, summary_threshold: int) -> list[WindowWarning]:
-    """Warn if the model's texts are overdue; extractive ones stand in for them."""
+    """Warn if texts that a model writes are overdue. Extractive ones replace them meanwhile."""
     warnings, totals = [], conversation.totals
     behind = totals.last_page - 1 - conversation.indexed_through
     if behind > LAG_PAGES_MAX:
         warnings.append(WindowWarning("index_lags", f"{behind} closed pages are not indexed yet"))
-    if cut.head.summary_through_seq:  # of what has left the window
+    if cut.head.summary_through_seq:  # the lag among messages that have left the window
         through = cut.head.summary_through_seq if cut.head.summary_source == "llm" else 0
         behind = cut.condensed_from - 1 - through
     else:

@@ -1,7 +1,7 @@
 """Decide where the zones of a window begin when it is cut.
 
-The theory: grow, then cut. Between two cuts a window only grows at its end, each message in the form in which it first
-came in. What does not fit any more brings a cut, which leaves a head, condensed messages and the newest messages
+The theory: grow, then cut. Between two cuts a window only grows at its end, and each message keeps the form in which it
+first appeared. When a message does not fit any more, a cut leaves a head, condensed messages and the newest messages
 verbatim; then the window grows again.
 
                       tokens in view
@@ -10,17 +10,18 @@ verbatim; then the window grows again.
     full again       [head][cond.][      kept      ├─────┤
     cut                     [head][cond.][      kept     ]
 
-How much is kept is a price (``budget.kept_share``): where call groups are large beside the room, a shallow cut would be
-followed by another at the next call, and each makes the model read the window anew. A cut falls on a page's first
-message, unless that leaves out more than PAGE_COST of the room or fewer than ``full_recent_count`` messages would stay:
-then on a call group's. The question of a page that is cut inside stays in view (``pinned``), because what follows
-answers it. The newest NEWEST_GROUPS stay before condensed messages have their part, in a small window before the head
-has, as far as they fit: what an agent has just read it needs most.
+A price determines how much is kept (``budget.kept_share``): if call groups are large for the room, a shallow cut would
+be followed by another at the next call, and each makes the model read the window uncached. A cut falls on a page's
+first message, unless that leaves out more than PAGE_COST of the room or keeps fewer than ``full_recent_count``
+messages; then it falls on the first message of a call group. If a cut falls inside a page, the page's question stays in
+view (``pinned``), because the following messages answer it. The newest NEWEST_GROUPS take precedence over condensed
+messages, and in a small window over the head, as far as they fit: an agent needs most what it has just read.
 
-What the newest page shows in full for the page only (fresh results, recalled text) weighs as it is shown. A fresh
-result that nobody has seen yet counts with its parts: it is whole if it then fits (``core/window/fresh.py``).
+Texts that the newest page shows only until it ends (fresh results, recalled text) count in the form in which they are
+shown. A fresh result that no window has shown yet counts with its parts; it is shown whole if it then fits
+(``core/window/fresh.py``).
 
-``active_pages``, if set, limits the number of pages in the same way: past the limit the body falls to half of it.
+``active_pages``, if set, limits the number of pages in the same way: past the limit a cut keeps half of it.
 """
 
 from __future__ import annotations
@@ -37,20 +38,20 @@ from app.core.window.budget import ZONES_MAX, Shares, kept_share
 from app.core.window.fresh import PARTS_SHARE
 
 PAGE_COST = 0.1
-"""The part of the room that a cut at a page's beginning may leave out beyond one at a call group's."""
+"""The share of the room that a cut may additionally leave out in order to fall on the beginning of a page."""
 NEWEST_GROUPS = 3
-"""Call groups that a cut keeps before condensed messages have their part."""
+"""The number of call groups that take precedence over condensed messages."""
 SMALL = 5_000
-"""Available tokens below which the newest groups come before the head, too."""
+"""Available tokens below which the newest groups take precedence over the head, too."""
 GROUPS_OF_LATE = 8
-"""Groups whose mean weight says what a call adds."""
+"""The number of newest groups whose mean size estimates what a call adds."""
 HALF_MARK = 0.75
-"""The part of the verbatim zone's growth after which a cache breakpoint is set."""
+"""The share of the verbatim zone's growth after which a cache breakpoint is set."""
 
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """The beginnings of a cut's zones, and the room that its head has."""
+    """Where a cut's zones begin, and how much room its head has."""
 
     condensed_from: int
     verbatim_from: int
@@ -58,20 +59,19 @@ class Places:
     head_room: int
     half_mark: int
     is_squeezed: bool = False
-    """Not even the newest group fits."""
+    """Whether not even the newest group fits."""
 
 
 def places(
     entries: Sequence[Entry], totals: Totals, shares: Shares, policy: Policy, *, frame: int = 0, least_head: int = 0,
     shown: Mapping[int, int] | None = None,
 ) -> Places:  # fmt: skip
-    """Return where the zones of a cut begin that is made now.
+    """Return where the zones of a new cut begin.
 
-    ``entries`` are the newest messages in order, from a group's start on and reaching back by a room of condensed
-    tokens (or to the beginning), and before them the user message that opened the page they begin in. What is older
-    cannot change the answer. ``frame``: tokens of an empty head. ``least_head``: what the head must have for what is
-    kept in mind, with its frame. ``shown``: what fresh
-    results were shown with, by ``seq``, where they have been in view.
+    ``entries`` are the newest messages in order, from the start of a group. They reach back by a room of condensed
+    tokens (or to the beginning), after the user message that opened their first page; older messages cannot change the
+    result. ``frame``: tokens of an empty head. ``least_head``: tokens of the head with its frame and the pinned
+    memories. ``shown``: tokens with which fresh results were shown, by ``seq``.
     """
     at = next((i for i in reversed(range(len(entries))) if entries[i].kind not in UNZONED), None)
     if at is None:
@@ -84,7 +84,7 @@ def places(
 class _Cutting:
     entries: Sequence[Entry]
     at: int
-    """The newest message that a window shows."""
+    """The index of the newest message that a window shows."""
     totals: Totals
     shares: Shares
     policy: Policy
@@ -98,19 +98,19 @@ class _Cutting:
 
     @cached_property
     def oldest_page(self) -> int:
-        """The first page that the body can hold; 0 where their number has no limit."""
+        """The oldest page that the body can hold; 0 if their number has no limit."""
         active = self.policy.active_pages
         return max(0, self.totals.last_page - max(1, active // 2)) if active else 0
 
     @cached_property
     def passing(self) -> list[tuple[int, int]]:
-        """Groups of the newest page with what they show for the page only, the newest first, summed up."""
-        found: dict[int, list[Entry]] = {}
+        """The newest page's groups, newest first, with cumulated tokens of the texts that they show until it ends."""
+        members: dict[int, list[Entry]] = {}
         for entry in self.entries:
             if entry.page == self.totals.last_page and entry.kind not in UNZONED and (entry.fresh or entry.loaded):
-                found.setdefault(entry.group, []).append(entry)
-        groups = sorted(found, reverse=True)
-        return list(zip(groups, accumulate(self._passing(found[group]) for group in groups), strict=True))
+                members.setdefault(entry.group, []).append(entry)
+        groups = sorted(members, reverse=True)
+        return list(zip(groups, accumulate(self._passing(members[group]) for group in groups), strict=True))
 
     def _passing(self, group: Sequence[Entry]) -> int:
         new = sum(sum(entry.fresh) for entry in group if entry.seq not in self.shown)
@@ -118,17 +118,17 @@ class _Cutting:
         return known + min(new, int(self.shares.body * PARTS_SHARE)) + sum(entry.loaded for entry in group)
 
     def pinned(self, start: int) -> Entry | None:
-        """Return the question of the page that a zone begins inside."""
+        """Return the question of the page inside which a zone begins, if it does."""
         opener = index_of(self.entries, self.entries[start].user_seq, start)
         return self.entries[opener] if opener < start else None
 
     def taken(self, start: int) -> int:
-        """Return what all from a group on weighs, with the question that it answers."""
+        """Return the tokens of all messages from a group on, with the pinned question."""
         pinned = self.pinned(start)
         return self.weight(self.entries[start]) + (pinned.full if pinned else 0)
 
     def weight(self, first: Entry) -> int:
-        """Return what all from a group's first message on weighs, shown verbatim."""
+        """Return the tokens of all messages from a group's first one on, verbatim."""
         extra = next((weight for group, weight in reversed(self.passing) if group >= first.seq), 0)
         return self.newest.full_after - first.full_before + extra
 
@@ -149,14 +149,14 @@ class _Cutting:
         pinned = self.pinned(start)
         room = max(0, body - OPENING_TOKENS - (pinned.full if pinned else 0))
         is_squeezed = weight > room
-        if is_squeezed:  # the newest group is cut: the head has room beside it, and what was before
+        if is_squeezed:  # the newest group will be cut, so that the head and condensed messages fit beside it
             room -= min(room, self.newest.short_before + self.newest.short - verbatim.short_before)
             weight = 0
         free = max(0, int(room * ZONES_MAX) - weight)
         head_room = min(max(self.least_head, min(head, free)), max(0, room - weight))
         most = max(0, min(self.shares.condensed + max(0, self._keep(head) - weight), free - head_room))
         condensed = entries[self._condensed_start(start, 0 if is_squeezed and self.shares.reserve else most)]
-        if self.oldest_page:  # the body holds fewer pages than would fit: the head may use its full size
+        if self.oldest_page:  # fewer pages are kept than would fit, so the head can use the rest
             left = int(room * ZONES_MAX) - weight - (verbatim.short_before - condensed.short_before)
             head_room = max(head_room, min(self.shares.head_most, left))
         frozen = head_room + verbatim.short_before - condensed.short_before
@@ -185,11 +185,11 @@ class _Cutting:
         return kept_share(mean, self.shares.whole, self.policy.view_price)
 
     def _keep(self, head: int) -> int:
-        """Return what stays verbatim, as near as groups allow."""
+        """Return the tokens to keep verbatim, as closely as whole groups allow."""
         return int(max(0, self.shares.whole - head - self.shares.condensed) * self.kept)
 
     def _verbatim_start(self, head: int) -> int:
-        """Return the index of the first message that stays verbatim. The newest group stays in any case."""
+        """Return the index of the first message that stays verbatim. The newest group always does."""
         first_head = self.least_head if self.shares.available < SMALL else head
         room = int(self.shares.whole * ZONES_MAX) - first_head
         keep = min(self._keep(head), self.shares.whole - self.least_head)
@@ -206,8 +206,8 @@ class _Cutting:
         return next((index for index in reachable if _opens(self.entries[index], most, enough)), reachable[0])
 
     def _condensed_start(self, start: int, room: int) -> int:
-        """Return the index of the first message of the condensed zone: as far back as its room reaches, at a page's
-        first if that costs no more than a third of it.
+        """Return the index of the condensed zone's first message: as far back as its room allows, or on a page's first
+        message if that gives up at most a third of the room.
         """
         end = self.entries[start].short_before
         fits = takewhile(lambda i: end - self.entries[i].short_before <= room, self._groups_back(start - 1))
@@ -219,7 +219,7 @@ class _Cutting:
         return next(opening, reachable[0])
 
     def _groups_back(self, last: int) -> Iterator[int]:
-        """Yield the indexes of messages at which a zone can begin, the newest first."""
+        """Yield the indices of messages at which a zone can begin, newest first."""
         for index in range(last, -1, -1):
             if self.entries[index].page < self.oldest_page:
                 return

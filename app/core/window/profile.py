@@ -1,7 +1,7 @@
-"""Under which policy and budget a conversation's window is made, and what its texts are charged.
+"""The policy and budget of a conversation's window, and how many of the model's tokens its texts are charged.
 
-A window has more of a model's tokens to one of ours where it shows tables, Chinese or capitals. So its percent is that
-of its own texts: of all that its cut shows, and for a new cut of the newest messages that can fit.
+Tables, Chinese and capitals have more of the model's tokens for each of ours. So a window's percent is computed from
+its own texts: from everything that its cut shows, and for a new cut from the newest messages that can fit.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from app.core.setting import Variable, setting
 from app.core.window.budget import WINDOW_DEFAULT, ZONES_MAX, Shares, shares, usable
 
 TOOLS_SHARE = 4
-"""The recall tools and their guide are offered where they take no more than one part in this of the budget."""
+"""The recall tools and their guide are offered if they take at most this fraction (1/4) of the budget."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +46,7 @@ class Defaults:
 
 
 COUNTED = Charge(FAMILIES[EXACT])
-"""Of a model that counts as we do."""
+"""The charge of a model that counts tokens as Quire does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,12 +59,12 @@ class Profile:
     """Tokens that the model makes of a hundred of ours."""
     charge: Charge = COUNTED
     reserve: int = 0
-    """What the body leaves to the tail, if that much is available."""
+    """Tokens that the body leaves to the tail, if that many are available."""
     offers_tools: bool = False
     """Whether the recall tools are in the window."""
 
     def of(self, mix: Mix) -> Profile:
-        """Return the profile of a window that is made of such texts beside what is fixed."""
+        """Return the profile of a window that shows texts of this mix beside the fixed parts."""
         percent = charged(self.charge, self.fixed.mix.plus(mix))
         if percent == self.token_percent:
             return self
@@ -75,12 +75,12 @@ class Profile:
 
     @property
     def of_none(self) -> Profile:
-        """Return the profile as it is before the texts of a window are known."""
+        """Return the profile for a window whose texts are not known yet."""
         own = self.policy, self.budget, self.fixed, self.charge
         return self if self.charge.is_plain else profile(*own, reserve=self.reserve, offers_tools=self.offers_tools)
 
     def least(self, mix: Mix) -> int:
-        """Return the smallest budget that holds such texts beside what is fixed."""
+        """Return the smallest budget that holds texts of this mix beside the fixed parts."""
         whole = self.fixed.mix.plus(mix)
         return -(-whole.tokens * charged(self.charge, whole) // OURS)
 
@@ -97,14 +97,14 @@ def unfit_shares(policy: Policy) -> str | None:
 
 
 def policy_of(defaults: Defaults, overrides: Mapping[str, Any]) -> Policy:
-    """Return the deployment's policy with a conversation's values."""
+    """Return the deployment's policy with a conversation's own values."""
     return replace(defaults.policy, **overrides) if overrides else defaults.policy
 
 
 def budget_of(defaults: Defaults, requested: int | None, own: int | None, model: str | None) -> int:
-    """Return the first that says: the request, the conversation, the deployment, the model's known window.
+    """Return the request's or conversation's budget, or derive one from the deployment's or model's context window.
 
-    A budget is what a window may take; of a context window, the room for the answer is taken off first.
+    Room for the answer is subtracted from a context window, but not from a budget.
     """
     if requested is not None:
         return requested
@@ -123,24 +123,24 @@ def profile(
     policy: Policy, budget: int, fixed: Fixed, charge: Charge = COUNTED,
     *, percent: int = 0, reserve: int = 0, offers_tools: bool = False,
 ) -> Profile:  # fmt: skip
-    """Return the profile of a window that leaves some tokens to its tail. ``percent``: by default, plain text's."""
+    """Return the profile of a window with ``reserve`` tokens for its tail. ``percent`` defaults to plain text's."""
     percent = percent or charged(charge, Mix(OURS))
-    found = shares(max(0, usable(budget, percent) - fixed.tokens), policy, reserve=reserve)
-    return Profile(policy, budget, fixed, found, percent, charge, reserve, offers_tools)
+    parts = shares(max(0, usable(budget, percent) - fixed.tokens), policy, reserve=reserve)
+    return Profile(policy, budget, fixed, parts, percent, charge, reserve, offers_tools)
 
 
-# --- What its texts are charged -------------------------------------------------------------------------
+# --- The tokens that a model charges for texts ----------------------------------------------------------
 
 remembered_marks = remembered(500)(marks_of)
-"""The marks of a system prompt, of tools or a head: each window asks for them."""
+"""The marks of a system prompt, tools or a head, cached because every window needs them."""
 HAN_PER_TOKEN = 1.35
-"""Han characters to a token of a Chinese head."""
+"""Han characters per token of a Chinese head."""
 _FULL, _SHORT, _PASSING = slice(0, 4), slice(4, 8), slice(8, 12)
-"""The places of a message's marks by the form that they are of."""
+"""Slices of a message's stored marks, by form (see ``core.history.ingest.form_marks``)."""
 
 
 def marks_in(views: Iterable[dict[str, Any]], beside: Iterable[str] = (), files: Mapping[str, int] = NO_FILES) -> Marks:
-    """Return the marks of chat messages, and of texts that stand beside them: those of lines add up."""
+    """Return the marks of chat messages and of the texts ``beside`` them. Marks of separate lines add up."""
     views = list(views)
     digits, han, capitals, _ = marks_of("\n".join([*chain(*(weigh(view)[0] for view in views)), *beside]))
     return Marks(digits, han, capitals, sum([flat_tokens(view, files) for view in views]))
@@ -151,7 +151,7 @@ def marks_at(marks: Sequence[int], form: slice) -> Marks:
 
 
 def of_cut(target: Profile, cut: Cut, body: Mix, anchored: Anchored | None) -> Profile:
-    """Return the profile of the window that a cut shows, with the texts of its ``body``."""
+    """Return the profile of a cut's window. ``body``: the mix of the messages that it shows."""
     if target.charge.is_plain:
         return target
     mixes = [body, Mix.of(cut.head.tokens, remembered_marks(cut.head.text))]
@@ -170,7 +170,7 @@ def mix_of(item: Item, cut: Cut, *, is_newest: bool) -> Mix:
 
 
 def of_newest(target: Profile, entries: Sequence[Entry], language: Language) -> Profile:
-    """Return the profile of a new cut: of the newest messages that can fit beside a head."""
+    """Return the profile of a new cut, computed from the newest messages that can fit beside a head."""
     if target.charge.is_plain:
         return target
     head = min(target.shares.head_most, int(target.shares.available * target.shares.head_share))
@@ -183,11 +183,9 @@ def of_newest(target: Profile, entries: Sequence[Entry], language: Language) -> 
 
 
 def needed(target: Profile, newest: Iterable[Entry | Item]) -> int:
-    """Return the smallest budget that holds some messages beside what is fixed."""
-    each = ((one.full if isinstance(one, Entry) else one.tokens, one) for one in newest)
-    return target.least(
-        Mix().plus(*(Mix.of(tokens, marks_at(one.marks, _FULL), calls=one.calls) for tokens, one in each))
-    )
+    """Return the smallest budget that holds the ``newest`` messages beside the fixed parts."""
+    weighed = ((message.full if isinstance(message, Entry) else message.tokens, message) for message in newest)
+    return target.least(Mix().plus(*(Mix.of(tokens, marks_at(m.marks, _FULL), calls=m.calls) for tokens, m in weighed)))
 
 
 def _of_entry(entry: Entry, *, is_newest: bool) -> Mix:
@@ -198,7 +196,7 @@ def _of_entry(entry: Entry, *, is_newest: bool) -> Mix:
 
 
 def of_squeezed(target: Profile, window: Window) -> Profile:
-    """Return the profile of the texts that a squeezed window shows: those that are cut can have another percent."""
+    """Return the profile of a squeezed window, computed from the texts it shows: cut texts can have another percent."""
     head = Mix.of(window.ledger.total - target.fixed.tokens, remembered_marks(window.head))
     shown = marks_in(message for placed in window.body for message in chat_messages(placed.text))
     return target.of(head.plus(Mix.of(0, shown)))

@@ -1,4 +1,4 @@
-"""Stored text as a model is shown it again: quoted, with its provenance, and unable to leave its frame."""
+"""Quote stored text for a model, with its provenance and in a frame that the text cannot close."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from app.core.neutral import PLACEHOLDERS, block, neutral, titled
 
 _CALL = re.compile(r"\[calls [^\s(]*\(.*\)\]", re.DOTALL)
 NOT_QUOTED = THINKING_PARTS | {"refusal"}
-"""Parts that say nothing, or are told apart."""
+"""Parts that are not quoted (thinking), or are quoted separately (refusals)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,11 +27,11 @@ class Said:
     role: str
     text: str
     name: str | None = None
-    """The speaker's."""
+    """The speaker's name."""
 
     @property
     def line(self) -> str:
-        """Return the quoted message after its number and its speaker."""
+        """Return the message's number, its speaker and the quoted text."""
         return f"[{self.seq}] {who(self.role, self.name)}: {block(self.text)}"
 
 
@@ -47,7 +47,7 @@ def page_text(page: int, messages: Sequence[Said], since: datetime, language: La
 
 
 def run_text(first: int, last: int, lines: Sequence[str], language: Language) -> str:
-    """Return the lines of a run of pages; ``lines`` begin with what Quire says of them."""
+    """Quote the lines of a run of pages. ``lines`` begin with Quire's own remarks about them."""
     body = neutral("\n".join(lines))
     return f"<quire-pages {wording.RUN_TITLE.say(language, first=first, last=last)}>\n{body}\n</quire-pages>"
 
@@ -60,7 +60,7 @@ def archive_text(uuid: str, tool: str, text: str, part: str, language: Language)
 def passage_text(
     page: int, role: str, text: str, since: datetime, elsewhere: str | None, language: Language, name: str | None = None
 ) -> str:
-    """Return a passage of an earlier message: what a search brought back. ``name`` is the speaker's."""
+    """Quote a passage of an earlier message that a search found. ``name`` is the speaker's."""
     time = since.strftime("%Y-%m-%d")
     where = wording.ON_PAGE.say(language, page=page) if page else wording.IN_ARCHIVE.say(language)
     if elsewhere is not None:
@@ -70,9 +70,9 @@ def passage_text(
 
 
 def day_heading(day: str, elsewhere: str | None, language: Language, *, is_newest: bool) -> str:
-    """Return the heading above the passages of a day, so that each needs only its page and speaker.
+    """Return the heading above a day's passages, each of which then needs only its page and speaker.
 
-    ``is_newest``: no other day is later, so it takes precedence if days contradict each other.
+    ``is_newest``: no other day is later, so its passages take precedence over contradicting ones.
     """
     day = wording.NEWEST_DAY.say(language, day=day) if is_newest else day
     if elsewhere is None:
@@ -81,18 +81,18 @@ def day_heading(day: str, elsewhere: str | None, language: Language, *, is_newes
 
 
 def passage_line(page: int, role: str, text: str, name: str | None = None) -> str:
-    """Return a passage below its heading; ``name`` is the speaker's."""
+    """Quote a passage below its day's heading. ``name`` is the speaker's."""
     quoted = f"{who(role, name)}: {_said(role, text)}"
     return f"[{page}] {quoted}" if page else quoted
 
 
 def _said(role: str, text: str) -> str:
-    """Return a text disarmed. A message's was when it came, and a placeholder in it is Quire's."""
+    """Make a text neutral. A message's text was made so on arrival, and a placeholder in it is Quire's own."""
     return block(text if role in ROLES else neutral(text))
 
 
 def memories_text(title: str, lines: Sequence[str]) -> str:
-    """Quote search results, an item for each memory; the lines are blocks already."""
+    """Quote search results. ``lines`` has an item for each memory, already formatted as a block."""
     quoted = "\n".join(lines)
     return f"<quire-memories {titled(title)}>\n{quoted}\n</quire-memories>"
 
@@ -108,15 +108,15 @@ def plain_text(messages: Sequence[dict[str, Any]]) -> str:
 
 
 def searchable_text(messages: Sequence[dict[str, Any]], recall_tools: Collection[str]) -> str:
-    """Return the text that search indexes: calls of recall tools are blanked, because they hold queries, not facts.
+    """Return the text that search indexes. Calls of recall tools are blanked, because they hold queries, not facts.
 
-    Offsets in it are offsets in the plain text.
+    Its offsets are the same as in the plain text.
     """
     return "\n".join(text for message in messages for text in _texts(message, recall_tools))
 
 
 def spoken_text(messages: Sequence[dict[str, Any]]) -> str:
-    """Return the text that somebody said: calls and placeholders are blanked. Offsets are those of the plain text."""
+    """Return the plain text with calls and placeholders blanked. Its offsets are the same as in the plain text."""
     return "\n".join(
         " " * len(text) if text.startswith(PLACEHOLDERS) or _CALL.fullmatch(text) else text
         for message in messages
@@ -125,7 +125,7 @@ def spoken_text(messages: Sequence[dict[str, Any]]) -> str:
 
 
 def speaker_of(messages: Sequence[dict[str, Any]]) -> str | None:
-    """Return the name that comes with chat messages; a tool's is not a speaker's."""
+    """Return the speaker's name in chat messages, if there is one. The name of a tool does not count."""
     names = (message.get("name") for message in messages if message.get("role") != "tool")
     return next((name for name in names if isinstance(name, str) and name.strip()), None)
 

@@ -2,9 +2,9 @@
 
 OpenAI: a system message, the head as a user message, the body as it was sent, the tail as a user message. Anthropic:
 the same with ``system`` beside the messages, the tool results of a group in one user message, and ``cache_control`` on
-blocks with a fixed place in the epoch (so that it never changes an earlier byte).
+blocks whose place is fixed during an epoch (so that no earlier byte ever changes).
 
-The head and the tail quote what users, tools and models wrote: they have the user's role, never the system's.
+The head and the tail quote users, tools and models, so they have the user's role, never the system's.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from app.core.window.head import MapLine, contents_of, map_lines
 
 EPHEMERAL = {"type": "ephemeral"}
 OPAQUE = frozenset({"reasoning"})
-"""Parts that windows keep for the API of Responses that they came from."""
+"""Parts that windows keep for the Responses API, from which they came."""
 OPENING = "…"
-"""Precedes an assistant's message that would begin the list, which Anthropic's API rejects."""
+"""A user message with this text precedes an assistant's first message, because Anthropic's API requires one."""
 _PARTS, _CARRIED = '"content":[', f'"{CARRIED}":'
 _TO_CONVERT = re.compile(r'"content":\[|"content":""|"is_error":|"name":"[^"]*[^\w"-]')
-"""What is in a message that Chat Completions may not take as it is, or not at all."""
+"""Matches messages that Chat Completions can reject, so that they have to be converted."""
 
 
 TAIL_FRAMES: dict[Language, tuple[str, str]] = {
@@ -42,20 +42,20 @@ TAIL_FRAMES: dict[Language, tuple[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Printed:
-    """The first messages of a window, as its format has them: the next one begins with the same bytes."""
+    """The first messages of a window, rendered. The next window begins with the same bytes."""
 
     begun: tuple[Format, str, str, str]
-    """The format, and what stands before them: system segment, tools, head."""
+    """The format, and what precedes the messages: system segment, tools, head."""
     ids: CallIds = field(compare=False)
     read: hashlib._Hash = field(compare=False)
-    """SHA-256 of all up to here."""
+    """The SHA-256 of everything so far."""
     placed: tuple[Placed, ...] = ()
     texts: tuple[bytes, ...] = field(default=(), compare=False)
-    """The messages and the commas between them, as they were added."""
+    """The messages with commas between them, in the pieces in which they were added."""
     count: int = 0
     archive_ids: tuple[str, ...] = ()
     is_plain: bool = True
-    """Whether its messages are texts: none has parts, or what an answer carried."""
+    """Whether its messages are plain texts, without content parts and members carried from answers."""
 
     @staticmethod
     def begin(form: Format, system: str, tools: str, head: str) -> Printed:
@@ -68,7 +68,7 @@ class Printed:
         return Printed((form, system, tools, head), CallIds(BLOCK_IDS), read).joined(messages)
 
     def begins(self, window: Window) -> bool:
-        """Return whether a window begins with the same messages, and no later one changes them."""
+        """Return whether a window begins with the same messages and they are settled."""
         count = len(self.placed)
         return count <= window.settled and window.body[:count] == self.placed
 
@@ -90,22 +90,22 @@ class Printed:
             texts = (*texts, text)
             read.update(text)
         is_plain = self.is_plain and self.begun[0] == "openai"
-        for one in placed:
-            refs = (*refs, *one.archive_ids) if one.archive_ids else refs
-            is_plain = is_plain and _PARTS not in one.text and _CARRIED not in one.text
+        for item in placed:
+            refs = (*refs, *item.archive_ids) if item.archive_ids else refs
+            is_plain = is_plain and _PARTS not in item.text and _CARRIED not in item.text
         count, placed = self.count + len(messages), (*self.placed, *placed)
         return Printed(self.begun, ids or self.ids, read, placed, texts, count, refs, is_plain)
 
 
 class Rendered(NamedTuple):
     stable: Printed
-    """The messages that every window of the epoch begins with."""
+    """All messages except the tail."""
     settled: Printed
-    """Those of them that no later message changes."""
+    """The first of them, which no later message changes."""
     texts: Sequence[bytes]
-    """All messages: the parts of a JSON array."""
+    """All messages, as the pieces of a JSON array."""
     hash: str
-    """SHA-256, hexadecimal, of tools, system and messages."""
+    """The hexadecimal SHA-256 of tools, system and messages."""
 
     @property
     def messages(self) -> bytes:
@@ -115,11 +115,11 @@ class Rendered(NamedTuple):
 def render(
     window: Window, system: str, tools: str, form: Format, language: Language, known: Sequence[Printed] = ()
 ) -> Rendered:
-    """Render a window. ``tools`` are a text already: ``tools_text``. ``known``: the messages of another window and its
-    first ones, which are rendered again where this one begins otherwise.
+    """Render a window. ``tools`` is a text made by ``tools_text``. The first of the ``known`` messages with which the
+    window begins are reused.
     """
     begun = form, system, tools, window.head
-    same = next((one for one in known if one.begun == begun and one.begins(window)), None)
+    same = next((printed for printed in known if printed.begun == begun and printed.begins(window)), None)
     settled = (same or Printed.begin(*begun)).extended(window.body[len(same.placed) if same else 0 : window.settled])
     stable = settled.extended(window.body[len(settled.placed) :])
     texts, read = stable.texts, stable.read
@@ -135,7 +135,9 @@ def render(
 def tools_text(tools: Sequence[dict[str, Any]], form: Format) -> str:
     """Return tools in the format's own form, as a JSON array."""
     if form == "anthropic":
-        tools = _mark([{name: one for name, one in tool.items() if name != "cache_control"} for tool in tools], True)
+        tools = _mark(
+            [{name: value for name, value in tool.items() if name != "cache_control"} for tool in tools], True
+        )
     return dumps(tools)
 
 
@@ -145,7 +147,7 @@ class Origin:
 
     part: Literal["system", "head", "opening", "date", "body", "tail"]
     placed: tuple[Placed, ...] = ()
-    """For the body: what is in it. A message that is rendered as several is in each."""
+    """The items in a message of the body. An item that is rendered as several messages is in each."""
 
 
 def origins(window: Window, system: str, form: Format) -> list[Origin]:
@@ -182,13 +184,13 @@ IN_VIEW = ("system", "passing", "verbatim")
 
 
 def place_of(window: Window, seq: int, page: int, kind: str) -> tuple[Place, MapLine | None]:
-    """Return the place of a message, and if it is listed, its line."""
-    placed = next((one for one in window.body if one.seq == seq), None)
+    """Return the place of a message, and its line if it is listed."""
+    placed = next((item for item in window.body if item.seq == seq), None)
     if placed is not None:
         return "passing" if placed.passing else placed.zone, None
     if kind == "prompt":
         return "system", None
-    if kind not in UNSENT and seq > max((one.seq for one in window.body), default=0):
+    if kind not in UNSENT and seq > max((item.seq for item in window.body), default=0):
         return "waiting", None
     for line in map_lines(contents_of(window.head)):
         if line.first_page <= page <= line.last_page:
@@ -197,7 +199,7 @@ def place_of(window: Window, seq: int, page: int, kind: str) -> tuple[Place, Map
 
 
 def _chat_runs(body: Sequence[Placed]) -> Iterator[tuple[tuple[Placed, ...], list[str]]]:
-    """Yield items and their chat messages, each as its own text: results of a group together, others one by one."""
+    """Yield items with the JSON texts of their chat messages: results of a group together, others one by one."""
     for is_result, run in groupby(body, key=lambda p: p.role == "tool"):
         items = tuple(run)
         for together in [items] if is_result else [(placed,) for placed in items]:
@@ -223,7 +225,7 @@ def tail_text(tail: Iterable[TailItem], language: Language) -> str:
 
 
 def _turns(body: Sequence[Placed], ids: CallIds) -> Iterator[dict[str, Any]]:
-    """Yield the messages in order, each call with an id of its own that the API takes."""
+    """Yield the messages in order. Each call has a unique id that the API accepts."""
     for _, message in _runs(body):
         yield {**message, "content": [_identified(block, ids) for block in message["content"]]}
 
@@ -238,7 +240,7 @@ def _identified(block: dict[str, Any], ids: CallIds) -> dict[str, Any]:
 
 
 def _runs(body: Sequence[Placed]) -> Iterator[tuple[tuple[Placed, ...], dict[str, Any]]]:
-    """Yield each message with its items; the results of a call group share a user message, as the API demands."""
+    """Yield each message with its items. The results of a call group share a user message, as the API requires."""
     for is_result, run in groupby(body, key=lambda p: p.role == "tool"):
         if is_result:
             items = tuple(run)
@@ -261,7 +263,7 @@ def _blocks(placed: Placed) -> list[dict[str, Any]]:
 
 
 def _acceptable(blocks: list[dict[str, Any]], role: str) -> list[dict[str, Any]]:
-    """Return blocks in a form the API accepts: results first, thinking only for an assistant and never last."""
+    """Return blocks that the API accepts: results first, and thinking only in an assistant's message and never last."""
     if role != "assistant":
         result = [block for block in blocks if block["type"] not in THINKING_PARTS]
         result.sort(key=lambda block: block["type"] != "tool_result")

@@ -1,9 +1,9 @@
-"""Judge what a model wrote against what it covers, before it replaces anything.
+"""Judge a model's reply against the text it covers, before it replaces anything.
 
-A text is unusable if it refuses, loops ("Wait, I'll check. Wait, I'll check. …"), repeats its instructions or all that
-it covers, names nothing of it, is in another language, or is far too short or too long for it. All of it is relative:
-what repeats in the covered text may repeat as often in the reply, a quotation may be in its source's language, and
-repetitions count once in a length. The bounds are wide: a bad style passes, a failure does not.
+A reply is unusable if it refuses, loops ("Wait, I'll check. Wait, I'll check. …"), repeats its instructions or the
+whole covered text, names nothing of it, is in another language, or is far too short or too long for it. All this is
+relative: repetitions in the covered text can be repeated as often in the reply, a quotation can be in its source's
+language, and repetitions count once in a length. The bounds are wide: they let bad style pass, but not failures.
 """
 
 from __future__ import annotations
@@ -17,82 +17,82 @@ from importlib.resources import files
 from itertools import pairwise
 
 Scripts = tuple[int, int]
-"""Ideographs and Latin words of a text, without code (``text.language.script_counts``)."""
+"""The numbers of ideographs and of Latin words in a text, without code (``text.language.script_counts``)."""
 Run = tuple[str, ...]
 
 SEEN_CHARACTERS = 60_000
-"""Of a text that is judged, so that the work is bounded."""
+"""Characters of a text that are judged, to bound the work."""
 RUN = 8
-"""Units (words; characters of other scripts) in a run. Lists of similar sentences share shorter ones."""
+"""Units (words; characters in other scripts) of a run. Even lists of similar sentences share shorter runs."""
 RUNS_MIN = 12
-"""Fewer runs are too few to judge."""
+"""The least number of runs to judge by."""
 KEPT_SHARE = 5
-"""A summary keeps at least one part in so many of the content that is expected."""
+"""A summary keeps at least this fraction (1/5) of the expected content."""
 SHORTEST_UNITS = 6
 SHORTEST_SHARE = 40
-"""Without an expectation a summary has SHORTEST_UNITS, or one part in so many of what it covers."""
+"""If no content is expected, a summary has at least SHORTEST_UNITS or 1/40 of the covered content, the smaller."""
 LONGEST_TIMES = 4
 LONGEST_SLACK = 200
-"""The longest summary: this many times the units of the text that it covers, and these."""
+"""A summary has at most LONGEST_TIMES the units of the covered text, plus LONGEST_SLACK."""
 LETTERS_MIN = 12
-"""Ideographs and Latin words; fewer can be names and terms of any language."""
+"""Ideographs and Latin words needed to judge the language; fewer can be names and terms of any language."""
 MOST, NEXT_TO_NONE = 0.5, 0.05
-"""Shares of ideographs in texts of one language."""
+"""The share of Chinese words above which a text is Chinese, and below which it is not at all."""
 IDEOGRAPHS_IN_WORD = 1.6
-"""A Chinese word has so many characters, about."""
+"""The average number of characters in a Chinese word."""
 ALIKE_MIN, ALIKE_SHARE = 8, 4
-"""Of so many different messages, at least one in so many has a line of its own."""
+"""Of at least 8 different messages, at least every fourth must have a line of its own."""
 
 ECHO_SHARE, ECHO_RUNS_MIN = 0.8, 120
-"""A long text that repeats this share of its source word by word is no summary of it."""
+"""A reply that repeats this share of a long source word for word (in runs) is no summary."""
 _WORDS = json.loads(files("app.core.window").joinpath("replies.json").read_text("utf-8"))
 _REFUSAL = re.compile(rf"\W*(?:{'|'.join(_WORDS['refusal'])})", re.IGNORECASE)
 _REFUSED_WITH = re.compile("|".join(_WORDS["refused_with"]), re.IGNORECASE)
 REFUSAL_CHARACTERS = 400
-"""What is longer and begins with an apology goes on to say something."""
+"""The longest refusal: a longer reply that begins with an apology goes on to say something."""
 _UNIT = re.compile(r"[a-z0-9]{1,12}|[^\W_a-z0-9]")
 _COMMON, _COMMON_CHARACTERS = frozenset(_WORDS["common"].split()), frozenset(_WORDS["common_characters"])
-"""A pair with one tells nothing: 都是, 我们."""
+"""Words and characters that any text can contain. Pairs with such a character say nothing: 都是, 我们."""
 _NUMBERING = re.compile(r"^[^\S\n]*\d{1,4}[.)、:：]\s*", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
 class ReplyWording:
-    """A text's units in order, without numbers at the start of lines: how many, and each run with its count."""
+    """The number of a text's units and the counts of its runs. Numbers at the start of lines are ignored."""
 
     units: int
     runs: Mapping[Run, int]
     telling: frozenset[str] = frozenset()
-    """Numbers, words of three letters and more, and pairs of ideographs, without those that stand in any text."""
+    """Numbers, words of three letters and more, and pairs of ideographs, except common ones."""
 
     @property
     def content(self) -> int:
-        """Units, without those that only repeat."""
+        """The number of units without repetitions."""
         return self.units - sum(self.runs.values()) + len(self.runs)
 
 
 @dataclass(frozen=True, slots=True)
 class Covered:
-    """The subject of a reply."""
+    """The text that a reply covers."""
 
     wording: ReplyWording
     scripts: Scripts
-    """Of what people and the assistant say."""
+    """Only of the words of people and the assistant."""
 
 
 def wording_of(text: str) -> ReplyWording:
     units = _UNIT.findall(_NUMBERING.sub("", text[:SEEN_CHARACTERS].casefold()))
     runs = Counter(tuple(units[i : i + RUN]) for i in range(len(units) - RUN + 1))
     words = {unit for unit in units if unit.isdecimal() or (unit.isascii() and len(unit) > 2)}
-    told = [unit if unit not in _COMMON_CHARACTERS else "." for unit in units]
-    pairs = {one + other for one, other in pairwise(told) if not (one.isascii() or other.isascii())}
+    rare = [unit if unit not in _COMMON_CHARACTERS else "." for unit in units]
+    pairs = {first + second for first, second in pairwise(rare) if not (first.isascii() or second.isascii())}
     return ReplyWording(len(units), runs, frozenset(words | pairs) - _COMMON)
 
 
 def is_refusal(text: str) -> bool:
-    """Return whether a model says that it will not answer, and nothing else."""
-    begun = text.strip()
-    return len(begun) <= REFUSAL_CHARACTERS and bool(_REFUSAL.match(begun) and _REFUSED_WITH.search(begun))
+    """Return whether a model only says that it will not answer."""
+    text = text.strip()
+    return len(text) <= REFUSAL_CHARACTERS and bool(_REFUSAL.match(text) and _REFUSED_WITH.search(text))
 
 
 def summary_fault(
@@ -100,8 +100,8 @@ def summary_fault(
 ) -> str | None:
     """Return what makes a summary unusable, as the end of a sentence; None if nothing does.
 
-    ``content_expected`` is the content of the old summary, or the requested one; 0 if there is neither. The
-    ``instructions`` are those that the model was given.
+    ``content_expected`` is the content of the old summary, or the requested content; 0 if there is neither.
+    ``instructions`` is the model's prompt.
     """
     return next(_faults(text, scripts, covered, least_content(covered, content_expected), instructions), None)
 
@@ -128,10 +128,10 @@ def _faults(text: str, scripts: Scripts, covered: Covered, least: int, instructi
 
 
 def _names_nothing(wording: ReplyWording, scripts: Scripts, covered: Covered) -> bool:
-    told = covered.wording.telling
-    comparable = {word.isascii() for word in wording.telling} & {word.isascii() for word in told}
-    is_compared = bool(comparable or (told and is_foreign(scripts, covered.scripts, letters_min=1)))
-    return is_compared and wording.telling.isdisjoint(told)
+    telling = covered.wording.telling
+    comparable = {word.isascii() for word in wording.telling} & {word.isascii() for word in telling}
+    is_compared = bool(comparable or (telling and is_foreign(scripts, covered.scripts, letters_min=1)))
+    return is_compared and wording.telling.isdisjoint(telling)
 
 
 def _repeated(wording: ReplyWording, other: ReplyWording) -> int:
@@ -148,20 +148,20 @@ def least_content(covered: Covered, content_expected: int) -> int:
 
 
 def loops(wording: ReplyWording, covered: ReplyWording) -> bool:
-    """Return whether more than half of a text's runs repeat earlier ones, more often than the covered text does."""
+    """Return whether more than half of a text's runs are repetitions beyond those of the covered text."""
     total = sum(wording.runs.values())
     return total >= RUNS_MIN and 2 * _excess(wording, covered) > total
 
 
 def is_strange(wording: ReplyWording, scripts: Scripts, covered: Covered) -> bool:
-    """Return whether a text is in another language than what it covers, and is no quotation from it."""
+    """Return whether a text is in another language than the covered text, and does not quote it."""
     if not is_foreign(scripts, covered.scripts):
         return False
     return 2 * _repeated(wording, covered.wording) <= sum(wording.runs.values())
 
 
 def is_foreign(written: Scripts, covered: Scripts, *, letters_min: int = LETTERS_MIN) -> bool:
-    """Return whether one text is Chinese and the other has next to no Chinese, each long enough to judge."""
+    """Return whether one text is Chinese and the other has next to no Chinese. Too short texts are never foreign."""
     if min(sum(written), sum(covered)) < letters_min:
         return False
     low, high = sorted((_chinese(written), _chinese(covered)))
@@ -175,7 +175,7 @@ def are_alike(lines: Collection[str], messages: Collection[str]) -> bool:
 
 
 def _excess(wording: ReplyWording, covered: ReplyWording) -> int:
-    """Return how many runs repeat one that the covered text does not hold as often."""
+    """Return the number of repeated runs that the covered text does not repeat as often."""
     return sum(max(0, times - max(1, covered.runs.get(run, 0))) for run, times in wording.runs.items())
 
 

@@ -1,13 +1,13 @@
-"""Compare two windows: the parts that came in, those that went out, and why.
+"""Compare two windows: which parts came in, which went out, and why.
 
 said      the conversation went on
-page      a user message closed the page that had shown it in full
+page      a user message ended the page, until which it was shown in full
 cut       the zones moved to make room
 recall    the call asked for it, or its query found it
 refused   the model's API refused it for good
 erasure   it was erased
-edit      notes, the system prompt or other texts were changed
-setting   budget, format, model, tools or the token ratio are others
+edit      notes, the system prompt or other texts changed
+setting   budget, format, model, tools or the token ratio changed
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ SETTINGS = ("budget", "model", "format", "own_percent", "language")
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One of two windows."""
+    """One of the two windows."""
 
     frame: ServedFrame
     served: Served
     window: Window
     erased: Collection[int] = ()
-    """Messages in it that are erased by now."""
+    """Its messages that have been erased since."""
     gone: Collection[str] = ()
-    """Texts in it that are."""
+    """Its other texts that have been erased since."""
     is_verified: bool = True
 
     @property
@@ -43,7 +43,7 @@ class Side:
 
 
 def difference(old: Side | None, new: Side) -> dict[str, Any]:
-    """Return the difference between two windows, of a conversation each. ``old``: None for the first one."""
+    """Return the difference between two windows of a conversation. ``old`` is None if ``new`` is the first window."""
     if old is None:
         came_in: list[Change] = [(seq, form, "said") for seq, form in new.forms.items()]
         return {"came_in": _runs(came_in), "went_out": [], "changed": [], "parts": [], "settings": []}
@@ -60,7 +60,7 @@ def difference(old: Side | None, new: Side) -> dict[str, Any]:
 
 
 def _cause(old: ServedFrame, new: ServedFrame, settings: Collection[object]) -> Why:
-    """Return why the zones, or the head, are others."""
+    """Return why the zones or the head changed."""
     if settings:
         return "setting"
     zones = [(frame.condensed_from, frame.verbatim_from, frame.pinned) for frame in (old, new)]
@@ -118,8 +118,8 @@ def _head(frame: ServedFrame) -> int:
 
 
 def _runs(changes: Iterable[Change]) -> list[dict[str, Any]]:
-    found = []
+    runs = []
     for (form, why), run in groupby(sorted(changes), key=lambda change: change[1:]):
         seqs = [seq for seq, _, _ in run]
-        found.append({"first_seq": seqs[0], "last_seq": seqs[-1], "messages": len(seqs), "form": form, "why": why})
-    return found
+        runs.append({"first_seq": seqs[0], "last_seq": seqs[-1], "messages": len(seqs), "form": form, "why": why})
+    return runs

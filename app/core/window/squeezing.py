@@ -1,10 +1,10 @@
-"""Fit a window whose newest messages are larger than the zone they are in.
+"""Fit a window whose newest messages are larger than their zone.
 
-The newest user message is kept whole whatever happens, then what is pinned in the head, the newest unit, the rest of
-the head, and older units, newest first, in their condensed form, which grow again as far as there is room, without date
-lines. Results of the newest unit that are too large for what the head leaves are cut, each to the same length: a model
-that has just called a tool sees as much of its answer as there is room for. What is left then goes to the newest unit's
-long texts, such as a file that it wrote.
+The newest user message always stays whole. Then come the pinned memories in the head, the newest unit, the rest of the
+head, and older units, newest first, condensed; these then return to larger forms as far as there is room. Date lines
+are left out. If results of the newest unit do not fit beside the head, they are cut to the same length, so that a model
+that has just called a tool sees as much of its answer as possible. Room that is left goes to the newest unit's long
+texts, such as a file that it wrote.
 """
 
 from __future__ import annotations
@@ -22,25 +22,25 @@ from app.core.window.condensing import Condensing, long_texts
 from app.core.window.fresh import rooms
 
 CUT_TRIES = 4
-"""Estimates of a cut's length before results are shown in their condensed form after all."""
+"""Estimates of the length to cut to. If all are too long, results are shown condensed."""
 CUT_CAUTION = 0.95
-"""A text's beginning can have more tokens a character than the whole: an estimate leaves this much of the room."""
+"""Estimates use this share of the room, because a text's beginning can have more tokens a character than the whole."""
 
 
 class ItemForm(Enum):
-    WHOLE = "w"  # as sent, with what is fresh and what a recall tool brought in
-    MARKED = "m"  # as sent, with placeholders, and marks for what a recall tool brought in
+    WHOLE = "w"  # as sent, with fresh results and loaded texts
+    MARKED = "m"  # as sent, with placeholders for archived results, and marks for loaded texts
     SHORT = "s"  # condensed
-    CUT = "c"  # condensed, with as much of results and long texts as there was room for
+    CUT = "c"  # condensed, but with as much of results and long texts as fitted
 
 
 @dataclass(frozen=True, slots=True)
 class WindowUnit:
-    """Items that are shown together or not at all, in the forms they can take."""
+    """Items that are shown together or not at all."""
 
     items: tuple[Item, ...]
     fresh: tuple[int, ...] = ()
-    """Tokens for each of its archived results while they are fresh."""
+    """Tokens with which each of its fresh results is shown."""
 
     @property
     def is_user(self) -> bool:
@@ -56,7 +56,7 @@ class WindowUnit:
         return [size for item in self.items for size in item.fresh]
 
     def within(self, room: int) -> WindowUnit:
-        """Return the unit with its results sharing a room."""
+        """Return the unit with its fresh results sharing a room."""
         return replace(self, fresh=tuple(rooms(self.sizes, room, room)))
 
 
@@ -90,8 +90,8 @@ def place(unit: WindowUnit, form: ItemForm, cut: Cut) -> list[Placed]:
 
 
 def cut_to(unit: WindowUnit, length: int, language: Language, *, texts: bool) -> WindowUnit:
-    """Return the unit with the beginnings of its results for their condensed form, their tokens to be counted; with
-    ``texts`` of its other long texts too.
+    """Return the unit with its results cut to a length as their condensed form, whose tokens are still to be counted.
+    With ``texts``, other long texts are cut too.
     """
     return replace(
         unit, items=tuple(_cut(item, length, language) if _can_cut(item, texts) else item for item in unit.items)
@@ -120,17 +120,16 @@ class Cutter:
 
     language: Language
     condensed: int
-    """Characters that a result has condensed."""
+    """Characters of a condensed result."""
     count: Callable[[str], int]
     """Returns the tokens of a text."""
 
     def fitted(
         self, unit: WindowUnit, room: int, *, texts: bool = False, shorter: bool = False
     ) -> tuple[WindowUnit, int]:
-        """Return the unit with its results, and ``texts`` if wanted, cut to one length, as long as there is ``room``
-        for, and the length in characters; the same unit and 0 where that would show no more than it does condensed.
-
-        ``shorter``: they are cut to less than that.
+        """Return the unit with its results (and ``texts`` if wanted) cut to the longest common length that fits
+        ``room``, and this length in characters. If that shows no more than the condensed form does, return the unit
+        itself and 0, unless ``shorter`` allows less than the condensed form.
         """
         least = self._counted(cut_to(unit, 0, self.language, texts=texts), texts) if shorter else unit
         short, shortest = least.tokens(ItemForm.SHORT), 0 if shorter else self.condensed
@@ -158,11 +157,11 @@ class Cutter:
 def squeeze(
     body: Sequence[WindowUnit], head: Head, cut: Cut, room: int, reserve: int, cutter: Cutter
 ) -> tuple[Head, list[Placed], Squeezed, WindowWarning]:
-    """Fit what matters most, in the order of the module's docstring. ``reserve``: tokens that are left to the tail."""
+    """Fit what matters most, in the order of the module docstring. ``reserve``: tokens for the tail."""
     body, fresh_max, cut_at = list(body), 0, 0
     newest_user, newest_first = _newest_first(body)
     forms: dict[int, ItemForm] = {}
-    room -= OPENING_TOKENS  # should the newest user message not be the first
+    room -= OPENING_TOKENS  # needed if an assistant's message comes first
     if newest_user is not None:
         forms[newest_user] = ItemForm.MARKED
         room -= body[newest_user].tokens(ItemForm.MARKED)
@@ -198,7 +197,7 @@ def squeeze(
 def _fill(
     body: list[WindowUnit], forms: dict[int, ItemForm], newest_first: Sequence[int], room: int, cutter: Cutter
 ) -> int:
-    """Give the room that is left to the newest unit's long texts; return their length, 0 if they stay as they are."""
+    """Give the rest of the room to the newest unit's long texts. Return their new length; 0 if they do not change."""
     newest = next(iter(newest_first), None)
     if newest is None or forms.get(newest) is not ItemForm.SHORT:
         return 0
@@ -209,7 +208,7 @@ def _fill(
 
 
 def squeezed_again(body: Sequence[WindowUnit], squeezed: Squeezed, cut: Cut, language: Language) -> list[Placed]:
-    """Return what a window showed of its body."""
+    """Return the body of an earlier squeezed window, from its record."""
     body = list(body)
     for newest in _newest_first(body)[1][:1]:
         if body[newest].fresh:
@@ -222,16 +221,15 @@ def squeezed_again(body: Sequence[WindowUnit], squeezed: Squeezed, cut: Cut, lan
 
 
 def _newest_first(body: Sequence[WindowUnit]) -> tuple[int | None, list[int]]:
-    """Return the place of the newest user message, and those of all other units."""
+    """Return the index of the newest user message, and those of all other units, newest first."""
     places = list(reversed(range(len(body))))
     newest_user = next((at for at in places if body[at].is_user), None)
     return newest_user, [at for at in places if at != newest_user]
 
 
 def _made_to_fit(unit: WindowUnit, room: int, rest: int, cutter: Cutter) -> tuple[WindowUnit, int, int]:
-    """Return the newest unit with what is fresh in it, and its other results, cut as they have to be; and both limits.
-
-    ``rest``: tokens that cut results leave to others.
+    """Return the newest unit with its fresh and other results cut as necessary, the tokens of the fresh ones, and the
+    characters of the others (0 if they are not cut). ``rest``: tokens that cut results leave to the head and the tail.
     """
     fresh_max = 0
     if unit.fresh:
@@ -240,13 +238,13 @@ def _made_to_fit(unit: WindowUnit, room: int, rest: int, cutter: Cutter) -> tupl
     if unit.tokens(ItemForm.MARKED) <= room:
         return unit, fresh_max, 0
     cut, cut_at = cutter.fitted(unit, room - rest)
-    if cut.tokens(ItemForm.SHORT) > room:  # there are so many of them
+    if cut.tokens(ItemForm.SHORT) > room:  # too many results even for their condensed form
         cut, cut_at = cutter.fitted(unit, room, shorter=True)
     return cut, fresh_max, cut_at
 
 
 def _grow(body: Sequence[WindowUnit], forms: dict[int, ItemForm], newest_first: Sequence[int], room: int) -> int:
-    """Give the room that is left to units in a smaller form than they could have, the newest first; return the rest."""
+    """Show units in larger forms, newest first, as far as there is room. Return the rest of the room."""
     for smaller, larger in ((ItemForm.SHORT, ItemForm.MARKED), (ItemForm.MARKED, ItemForm.WHOLE)):
         for index in newest_first:
             grown = body[index].tokens(larger) - body[index].tokens(smaller)

@@ -1,10 +1,10 @@
-"""The rolling summary: when it is due, what it is made of, and how it is kept within its cap.
+"""The rolling summary: when it is due, what goes into it, and how it is kept within its cap.
 
 * It is first written once a conversation has ``threshold`` messages, and again after every STEP further messages. The
   newest LEFT_OUT messages are never covered, because they are in view anyway.
-* A refresh is one call: the old summary and the new messages give the new one.
-* If the result exceeds its cap, the old summary is compressed to a third and merged again; if it still exceeds it, the
-  whole is compressed; the rest is cut at the end of a line. So a refresh takes four calls at most.
+* A refresh is one call, which merges the old summary and the new messages.
+* If the result exceeds its cap, the old summary is compressed to a third and merged again; if that exceeds it too, the
+  whole is compressed; finally it is cut at the end of a line. So a refresh takes four calls at most.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from app.core.window.excerpts import Excerpt
 LEFT_OUT = 6
 STEP = 5
 LINE_CHARACTERS_MAX = 600
-"""Of a line of a reply; a longer one is split at its sentences."""
+"""Characters above which a line of a reply is split into its sentences."""
 LINES_MAX = 60
 _NOTHING = frozenset({"", "none", "null", "n/a", "undefined", "无", "empty"})
 _BULLET = re.compile(r"^(?:[-*•·–—]+|#{1,6}|\d{1,2}[.)、])\s+")
@@ -39,12 +39,12 @@ def due_through(last_seq: int, covered: int, threshold: int) -> int:
 
 
 def lag(last_seq: int, covered: int, threshold: int) -> int:
-    """Return how many messages a summary should cover and does not."""
+    """Return how many messages a summary should cover but does not."""
     return max(0, _target(last_seq, threshold) - covered)
 
 
 def _target(last_seq: int, threshold: int) -> int:
-    """Return what was due when the conversation last reached a multiple of STEP, when appends enqueue a refresh."""
+    """Return the ``seq`` to cover as of the last multiple of STEP, at which an append enqueues a refresh."""
     if last_seq < threshold:
         return 0
     aligned = last_seq // STEP * STEP - LEFT_OUT
@@ -52,7 +52,7 @@ def _target(last_seq: int, threshold: int) -> int:
 
 
 def chunk(excerpts: Sequence[Excerpt], room: int, frame: int) -> int:
-    """Return how many of the messages go into one call: at least one, each with ``frame`` tokens around it."""
+    """Return how many messages fit into one call, at least one. Each takes ``frame`` tokens more than its text."""
     used = taken = 0
     day = ""
     for excerpt in excerpts:
@@ -73,7 +73,7 @@ class SummaryStep(Enum):
 
 
 def next_step(taken: Sequence[SummaryStep], tokens: int, cap: int, *, has_old: bool) -> SummaryStep:
-    """Return the step after those taken; the last one gave a text of ``tokens``."""
+    """Return the next step. The last of those ``taken`` gave a text of ``tokens``."""
     last = taken[-1] if taken else SummaryStep.COMPRESS_OLD
     if last is SummaryStep.COMPRESS_OLD:
         return SummaryStep.MERGE
@@ -85,7 +85,7 @@ def next_step(taken: Sequence[SummaryStep], tokens: int, cap: int, *, has_old: b
 
 
 def lines_of(reply: str) -> list[str]:
-    """Return a summary's lines without preface, bullets, headings, fences and repetitions; [] if it is empty."""
+    """Return a summary's lines without preface, bullets, heading marks, fences and duplicates; [] if it is empty."""
     result: dict[str, None] = {}
     for raw in reply.splitlines():
         line = " ".join(raw.split())
@@ -107,7 +107,7 @@ def _parts(line: str) -> list[str]:
 
 
 def fitting(lines: Sequence[str], cap: int, count: Callable[[str], int]) -> list[str]:
-    """Return the leading lines that fit a cap in tokens, joined by line ends; if the first does not, its beginning."""
+    """Return the leading lines that fit a cap in tokens with line ends; if none fits, the first one's beginning."""
     taken: list[str] = []
     room = cap
     for line in lines:

@@ -1,9 +1,9 @@
-"""Topics: subjects that a conversation keeps coming back to, and when two names mean one of them.
+"""Topics: the subjects of a conversation, and when two names mean the same one.
 
-Models name a subject a little differently each time. Two names are one topic when they are the same words but for
-case, width and plural; when nearly all of their words are shared; or, in Chinese, nearly all of their pairs of
-characters. Names with different numbers are different topics ("2023 budget", "2024 budget"). The name that came first
-stays, for heads have quoted it.
+Models name a subject a little differently each time. Two names mean one topic if they have the same words except for
+case, width and plural, if nearly all of their words are the same, or, in Chinese, nearly all of their pairs of
+characters. Names with different numbers are different topics ("2023 budget", "2024 budget"). The first name is kept,
+because heads have quoted it.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from dataclasses import dataclass
 
 HEAD_TOPICS_MAX = 12
 PAGES_TOLD = 100
-"""The newest pages are read; older topics are no longer of interest."""
+"""The number of newest pages whose topics a head names; older topics are no longer of interest."""
 TOPICS_KEPT = 200
-"""Their names that are kept beside an open page."""
+"""The number of topics that are kept with an open page."""
 WORDS_ALIKE = 0.8
 PAIRS_ALIKE = 0.65
-"""Dice's coefficients, of words and of pairs of characters, from which on two topics are one."""
+"""Two names mean one topic if Dice's coefficients of their words and of their character pairs are at least these."""
 
 _WORD = re.compile(r"[^\W\d_]+|\d+")
 _WIDE = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
@@ -39,11 +39,11 @@ class Topic:
 
 
 def counted(mentions: Iterable[tuple[str, int]]) -> list[Topic]:
-    """Return the topics of mentions (name, page), which are in order from the latest on."""
-    pages: dict[str, list[int]] = {}
+    """Return the topics of mentions: (name, page) pairs, the latest first."""
+    pages_by_name: dict[str, list[int]] = {}
     for name, page in mentions:
-        pages.setdefault(name, []).append(page)
-    return [Topic(name, len(found), found[0]) for name, found in pages.items()]
+        pages_by_name.setdefault(name, []).append(page)
+    return [Topic(name, len(pages), pages[0]) for name, pages in pages_by_name.items()]
 
 
 Features = tuple[frozenset[str], frozenset[str], frozenset[str]]
@@ -51,12 +51,12 @@ Features = tuple[frozenset[str], frozenset[str], frozenset[str]]
 
 
 def features_of(topics: Iterable[str]) -> dict[str, Features]:
-    """Return what topics are compared by."""
+    """Return the features by which topics are compared, by name."""
     return {name: _features(name) for name in topics}
 
 
 def merged(existing: Mapping[str, Features], new: Iterable[str]) -> list[str]:
-    """Return the new topics under the names they already have; every name once, in order."""
+    """Return the new topics in order and without duplicates, under existing names where they mean the same."""
     names = dict(existing)
     by_features = {features: name for name, features in reversed(names.items())}
     result: dict[str, None] = {}
@@ -72,12 +72,12 @@ def merged(existing: Mapping[str, Features], new: Iterable[str]) -> list[str]:
 
 
 def most_mentioned(topics: Iterable[Topic]) -> list[Topic]:
-    """Return the most mentioned topics first, the newer of equals before the older."""
+    """Sort topics by mentions, the most first. Of equal ones the newer comes first."""
     return sorted(topics, key=lambda t: (-t.mentions, -t.last_page, t.name))
 
 
 def most_telling(topics: Iterable[Topic], limit: int = HEAD_TOPICS_MAX) -> list[Topic]:
-    """Return the most mentioned topics; of "flight" and "flight change" only the one that comes first."""
+    """Return the most mentioned topics, but of "flight" and "flight change" only the first."""
     chosen: dict[Topic, Features] = {}
     for topic in most_mentioned(topics):
         if len(chosen) >= limit:
@@ -89,11 +89,12 @@ def most_telling(topics: Iterable[Topic], limit: int = HEAD_TOPICS_MAX) -> list[
 
 
 def says_no_more(text: str, than: str) -> bool:
-    """Return whether each word (in Chinese, pair of characters) and number is in another, and both deny as much."""
-    one, other = _features(text), _features(than)
+    """Return whether ``than`` has every word (in Chinese, pair of characters) and number of ``text``, and as many
+    negations.
+    """
     if len(_NEGATION.findall(text)) != len(_NEGATION.findall(than)):
         return False
-    return _within(one, other)
+    return _within(_features(text), _features(than))
 
 
 def _features(name: str) -> Features:
