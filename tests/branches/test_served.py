@@ -33,6 +33,7 @@ def test_an_erased_shared_message_is_in_no_window_of_a_branch(client: httpx.Clie
     for budget in (2_500, 20_000):
         served(client, "b", budget=budget)
     listed = records(client, "b")
+    assert len(listed) == 2
     ok(client.delete(path("t", "messages", "1")))
     for record in listed:
         shown, body = given_back(client, "b", record["id"])

@@ -75,6 +75,7 @@ def test_parallel_calls_are_stored_in_pairs(client: httpx.Client) -> None:
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda n: send(client, used(f"result {n}", tool_use_id=f"t{n}")), range(8)))
     stored = history(client, S)[1:]
+    assert len(stored) == 16
     for call, answered in zip(stored[::2], stored[1::2], strict=True):
         assert call["tool_calls"][0]["id"] == answered["tool_call_id"]
         assert answered["content"] == f"result {answered['tool_call_id'][1:]}"

@@ -378,6 +378,7 @@ async def test_of_a_frequent_word_the_newest_are_read(indexed: Runtime, model: U
 
 async def test_every_memory_with_a_keyword_is_found(indexed: Runtime, model: UUID) -> None:
     asked = scorings(model)[1]
+    assert asked.terms
     for keyword in asked.terms:
         where = PassageFilter(keywords=[keyword], score_min=-1e9)
         assert (await search(indexed, asked, where)).total == (await exact(indexed, asked, where))[0]["total"] > 0
