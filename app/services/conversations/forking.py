@@ -1,4 +1,4 @@
-"""Fork a conversation: a branch shares its messages up to a place, and goes on by itself.
+"""Fork a conversation: a branch shares its messages up to a place and continues separately.
 
 Nothing is copied, so a fork costs the same at any length: see ``core.line``.
 """
@@ -42,7 +42,7 @@ class ForkRequest:
 
 
 async def fork(tx: Tx, known: Conversation, request: ForkRequest) -> Conversation:
-    """Make a branch of a locked conversation. Raises Invalid for a place that is not there, Conflict for a taken id."""
+    """Make a branch of a locked conversation. Raises Invalid for an unknown place, Conflict for a taken id."""
     after = await _seq(tx, known, request)
     new = NewBranch(request.id or str(uuid7()), uuid7(), request.title, await page_index.now(tx), request.shares)
     made = await at(tx, known, after, new)
@@ -90,7 +90,7 @@ async def _seq(tx: ReadTx, known: Conversation, request: ForkRequest) -> int:
 
 
 async def seq_at(tx: ReadTx, known: Conversation, place: int | str | None) -> int:
-    """Return the seq of a message by its place in a request; None: the newest. Raises Invalid."""
+    """Return the seq of the message that a request names; None names the newest. Raises Invalid."""
     last = known.totals.last_seq
     if place is None:
         seq: int | None = last
@@ -142,9 +142,7 @@ async def _place(tx: ReadTx, known: Conversation, seq: int) -> ForkPlace:
 
 
 async def branch(tx: Tx, named: str, branching: BranchingError) -> str:
-    """Return the branch that a list goes on, as the caller names it: one that the list continues already, or a new one.
-    The conversation's id shows it from then on.
-    """
+    """Return the old or new branch that a list continues. The caller's id shows it from now on."""
     held = await locked(tx, named, branching.known)
     if held is None:
         raise errors.StorageUnavailable("A concurrent request interfered. Try again.")
@@ -157,7 +155,7 @@ async def branch(tx: Tx, named: str, branching: BranchingError) -> str:
 
 
 async def show_again(runtime: Runtime, tenant: UUID, line: Line) -> None:
-    """Let the id of a tree's trunk show a line that a list continues, if it shows where a list went on."""
+    """Let a trunk's id show the line that a list continues, if the id follows lists."""
     async with runtime.database.snapshot(tenant) as tx:
         trunk = await conversations.find(tx, line.root)
     if trunk is None or trunk.shown in (None, str(line)):
@@ -168,7 +166,7 @@ async def show_again(runtime: Runtime, tenant: UUID, line: Line) -> None:
 
 
 async def locked(tx: Tx, named: str, known: Conversation) -> Conversation | None:
-    """Return a conversation, locked in the usual order (the trunk, then the id); None: it is another by now."""
+    """Return a conversation, locked in the usual order (trunk, then id); None if the id stands for another by now."""
     names = dict.fromkeys(map(str, (known.line.root, named, known.id)))
     held = {name: await conversations.lock(tx, name) for name in names}
     found = held[str(known.id)]
@@ -176,9 +174,9 @@ async def locked(tx: Tx, named: str, known: Conversation) -> Conversation | None
 
 
 async def show(tx: Tx, named: str, known: Conversation, name: str) -> None:
-    """Let the id that a caller names show a branch, and the trunk's, if it showed the same.
+    """Let a caller's id show a branch, and the trunk's id too if it showed the same.
 
-    A list alone names its tree; but an explicit fork of a trunk on which no list ever branched is a name of its own.
+    A list names its whole tree, but an explicit fork of a trunk where no list ever branched keeps its own name.
     """
     root = known.line.root
     if not isinstance(named, CallersId):
@@ -194,7 +192,7 @@ async def show(tx: Tx, named: str, known: Conversation, name: str) -> None:
 async def browse(
     tx: ReadTx, known: Conversation, after: tuple[object, UUID] | None, limit: int
 ) -> list[dict[str, Any]]:
-    """Return the branches of a conversation's tree, the last active first."""
+    """Return the branches of a conversation's tree, most recently active first."""
     return [_item(one) for one in await branches.browse(tx, known.line.root, after, limit)]
 
 

@@ -1,7 +1,7 @@
-"""Read a caller's whole list, most of which was read before.
+"""Read a caller's whole list, most of which this process has read before.
 
-A list grows by a few messages from one request to the next. What decides about the others is their role, client id and
-digest: a process remembers these by the hash of a message's text, so it takes only new messages apart.
+A list grows by a few messages from one request to the next. Of the known ones only role, client id and digest
+matter. A process caches these by the hash of a message's text, so it parses only new messages.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class CallersList:
 
 
 def read_list(messages: Any, system: str | None, limits: Limits, known: KnownMessages) -> CallersList:
-    """Read a list as it was sent. Raises Invalid or PayloadTooLarge. Takes long for a long list of new messages."""
+    """Read a list as sent; use a thread, since many new messages take long. Raises Invalid or PayloadTooLarge."""
     is_list = isinstance(messages, list) and len(messages) <= limits.listed
     hashes = [hashlib.sha256(dumps(one).encode(errors="surrogatepass")).digest() for one in messages] if is_list else []
     told = _up_to_a_repeated_id(known.leading(hashes))
@@ -71,7 +71,7 @@ def read_list(messages: Any, system: str | None, limits: Limits, known: KnownMes
 
 
 def _up_to_a_repeated_id(told: list[Known]) -> list[Known]:
-    """Return the messages before the first that repeats a client id, which no list may do."""
+    """Return the messages before the first repeated client id, which is an error."""
     ids: set[str] = set()
     for at, one in enumerate(told):
         if one.client_id in ids:

@@ -1,4 +1,4 @@
-"""Place a new conversation: its user or space, and the scopes that it reads besides."""
+"""Place a new conversation: its user or space, and the other scopes that it reads."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Shares = Literal["none", "read", "write"]
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The place that is wanted for a conversation."""
+    """The requested place of a conversation."""
 
     space_id: str | None = None
     spaces: tuple[str, ...] = ()
@@ -34,7 +34,7 @@ class Place:
 
 
 async def placed(tx: Tx, new: NewConversation, place: Place, bound_to: str | None) -> NewConversation:
-    """Return a conversation to be created where it belongs. Raises Invalid, NotFound or Forbidden."""
+    """Return a new conversation with its owner and scopes. Raises Invalid, NotFound or Forbidden."""
     if place.space_id is not None:
         await stored.hold(tx, place.space_id, bound_to)
     if place.parent is not None:
@@ -46,7 +46,7 @@ async def placed(tx: Tx, new: NewConversation, place: Place, bound_to: str | Non
 
 
 async def _child(tx: Tx, new: NewConversation, place: Place, bound_to: str | None) -> NewConversation:
-    """Return a sub-agent's conversation: whose its parent is, it is too."""
+    """Return a sub-agent's conversation, which has its parent's user or space."""
     parent = errors.existing(await conversations.hold(tx, place.parent or "", bound_to=bound_to), "conversation")
     given = {"space_id": (place.space_id, parent.space_id), "user_id": (new.user_id, parent.user_id)}
     problems: list[errors.FieldError] = [
@@ -66,8 +66,8 @@ async def _child(tx: Tx, new: NewConversation, place: Place, bound_to: str | Non
 
 
 async def of_agent(runtime: Runtime, tenant: UUID, parent: str, agent: str, bound_to: str | None) -> str:
-    """Return the conversation of a sub-agent that speaks under its parent's name. It is made apart from the parent, if
-    that is there; nothing that either says is in the other's windows. Raises NotFound if the parent is another's.
+    """Return the conversation of a sub-agent whose client knows only the parent's id. It is created apart from the
+    parent, if that exists, and neither appears in the other's windows. Raises NotFound for another user's parent.
     """
     name = f"{parent}:{agent}"[-ID_MAX:]
     async with runtime.database.begin(tenant) as tx:

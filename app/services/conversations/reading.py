@@ -1,4 +1,4 @@
-"""Analyse an append's texts without a model."""
+"""Analyse the texts of an append without a model."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class ExtractiveReader:
         )
 
     def greets(self, text: str) -> bool:
-        """Return whether a text does no more than greet, assent or say who speaks."""
+        """Return whether a text only greets, agrees or introduces its speaker."""
         return greets(read("user", text))
 
     def card(self, uuid: UUID, answer: AnsweredCall, language: Language, now: datetime) -> ArchiveCard:
@@ -80,8 +80,8 @@ READER = ExtractiveReader()
 
 
 def titles_of(messages: Iterable[StoredMessage]) -> list[str]:
-    """Return the titles that messages can have given to their conversation: what is wanted first opens no page where an
-    assistant's greeting did.
+    """Return the titles that a conversation can have from messages: its first request is no page's title if an
+    assistant's greeting opened the page.
     """
     found = []
     for said in (message.shown for message in messages):
@@ -92,7 +92,7 @@ def titles_of(messages: Iterable[StoredMessage]) -> list[str]:
 
 
 def _words(placement: Placement, line: str) -> str:
-    """Return the words that can name a subject. Names of tools and arguments are the same in every chapter."""
+    """Return the words that can name a subject, without names of tools and arguments, which every chapter repeats."""
     text = placement.draft.text
     is_said = text.strip() and not placement.answers
     return " ".join(words_told(text if is_said else nameless(line)))

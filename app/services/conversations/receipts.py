@@ -1,4 +1,4 @@
-"""Show the receipt of a window, what it proves of a message, and the chain of a conversation; enter erasures in it."""
+"""Show a window's receipt, its proof for a message and a conversation's chain, and record erasures in the chain."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ Json = dict[str, Any]
 
 
 async def shown(runtime: Runtime, caller: Caller, conversation_id: str, window: str, seq: int | None) -> Json:
-    """Return the receipt of a window, by its number or root; with a ``seq``, the proof that the message was in view, in
-    which form and words, or that it was not. Raises NotFound.
+    """Return a window's receipt, by number or root. With ``seq``, it proves whether the message was in view, in which
+    form and words. Raises NotFound.
     """
     await serving.write(runtime)
     async with conversations.snapshot(runtime.database, caller, conversation_id) as (tx, known):
@@ -48,8 +48,8 @@ async def shown(runtime: Runtime, caller: Caller, conversation_id: str, window: 
 
 
 async def enter(tx: Tx, signer: Signer, conversation: Conversation, count: int, seqs: tuple[int, int] | None) -> Json:
-    """Return the line of an export that certifies an erasure: of messages, which it enters in the conversation's
-    chain, or of the whole conversation, which is about to go.
+    """Return the export line that certifies an erasure: of messages, recorded in the conversation's chain, or of the
+    whole conversation.
     """
     name, uid = conversation.line.own, conversation.uid
     last = await stored.last(tx, name)
@@ -68,18 +68,18 @@ async def enter(tx: Tx, signer: Signer, conversation: Conversation, count: int, 
 
 
 def gone(signer: Signer, of: str, name: UUID) -> Json:
-    """Return the line that certifies the erasure of an archive or a memory."""
+    """Return the export line that certifies the erasure of an archive or a memory."""
     entry = {"at": time.time_ns() // 1_000_000, "id": str(name), "key": signer.key, "of": of, "type": "gone"}
     return line(None, signer.signed(entry))
 
 
 def line(conversation_id: str | None, entry: Json) -> Json:
-    """Return an entry as a line of an export."""
+    """Return a chain entry as an export line."""
     return {"type": "receipt", "conversation_id": conversation_id, "receipt": entry}
 
 
 def head(signer: Signer, entry: Json) -> Json:
-    """Return what says that a chain ends with an entry, for now: without it nobody sees whether its end was cut off."""
+    """Return a signed statement that a chain ends with an entry for now, so that a cut-off end is noticed."""
     return signer.signed({
         "at": time.time_ns() // 1_000_000, "before": digest_of(entry), "conversation": entry["conversation"],
         "key": signer.key, "number": entry["number"], "type": "head",

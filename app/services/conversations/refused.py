@@ -1,4 +1,4 @@
-"""Take questions that a model's API refused for good out of windows (``core.history.refused``)."""
+"""Remove questions that a model's API always refuses from windows (``core.history.refused``)."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from app.store.proxy import refused as stored
 
 
 def leaves(known: Conversation, request: AppendRequest, selection: Arrivals) -> bool:
-    """Return whether what is appended makes the conversation's refused question leave."""
+    """Return whether the appended messages make the conversation's refused question leave."""
     if not known.refused or known.asked_from is None or not selection.arrivals:
         return False
     return refused.leaves(origin_of(request), selection.arrivals[0].draft.role)
 
 
 async def take_out(runtime: Runtime, tx: Tx, known: Conversation, request: AppendRequest) -> Conversation:
-    """Take out the refused question of a locked conversation, with all that was made of it. Return the conversation
-    as it is then, but for its generation, which is the caller's to begin.
+    """Remove a locked conversation's refused question and everything derived from it. Return the conversation
+    afterwards; the caller begins its new generation.
     """
     first = known.asked_from or 0
     rows = await stored.question(tx, known.id, first)

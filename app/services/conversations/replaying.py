@@ -1,7 +1,7 @@
-"""Give a window back that was served: from stored rows, checked against its hash.
+"""Rebuild a served window from stored rows, and check it against its hash.
 
-Nothing of today's settings is in it. What was erased since is not there either: the parts and messages are named, and
-the hash no longer fits.
+Today's settings play no part. Parts and messages that were erased since are missing and named, and then the hash
+differs.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ ROWS_AT_ONCE = 8
 
 @dataclass(frozen=True, slots=True)
 class ReplayedWindow:
-    """A window that was served, as it can be shown now."""
+    """A served window, as far as it can be rebuilt."""
 
     number: int
     frame: ServedFrame
@@ -96,7 +96,7 @@ def _time(milliseconds: int) -> str:
 async def browse(
     runtime: Runtime, caller: Caller, conversation_id: str, before: int | None, limit: int
 ) -> list[dict[str, Any]]:
-    """Return the records of a conversation before a window, newest first."""
+    """Return a conversation's records before a window, newest first."""
     await serving.write(runtime)
     until = before or INTEGER_MAX
     found: list[tuple[int, ServedFrame, Served]] = []
@@ -123,7 +123,7 @@ async def window(runtime: Runtime, caller: Caller, conversation_id: str, number:
 async def difference(
     runtime: Runtime, caller: Caller, conversation_id: str, number: int, earlier: int | None
 ) -> dict[str, Any]:
-    """Return what changed between two served windows; by default since the one before. Raises NotFound."""
+    """Return the difference between two served windows, by default to the previous one. Raises NotFound."""
     await serving.write(runtime)
     async with conversations.snapshot(runtime.database, caller, conversation_id) as (tx, conversation):
         at = (runtime, tx, conversation)
@@ -138,7 +138,7 @@ async def difference(
 async def replayed(
     runtime: Runtime, tx: ReadTx, conversation: Conversation, number: int, *, sensitive: bool
 ) -> ReplayedWindow:
-    """Return a served window. What quotes sensitive memories is left out unless the caller can see them."""
+    """Return a served window. Texts that quote sensitive memories are left out unless ``sensitive``."""
     found = await stored.find(tx, conversation.id, number) if 0 < number < INTEGER_MAX else None
     if found is None:
         raise errors.NotFound(f"There is no window {number} of this conversation.")

@@ -1,7 +1,7 @@
-"""Write one result of a sub-agent, or of a branch, back to its parent: only when a caller asks for it, and once.
+"""Write the result of a sub-agent or a branch back to its parent, once and only on request.
 
-The parent gets a message of the assistant that says whose result it is: no person's words, so nothing of it is held as
-a wish or a fact. What the conversation otherwise ``shares`` with its parent is no matter.
+The parent gets an assistant's message that names the sender. It is no person's message, so it makes no wish or fact.
+What the conversation ``shares`` with its parent does not matter here.
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ class ReportedResult:
 async def report(
     runtime: Runtime, caller: Caller, conversation_id: str, request: ReportRequest, key: IdempotencyKey | None
 ) -> ReportedResult:
-    """Write a result back; the same result again is the message that is there.
+    """Write a result back, or return the message of the same result.
 
-    Raises NotFound, Conflict if there is no parent, Invalid for a place that is no result.
+    Raises NotFound, Conflict without a parent, and Invalid for a message that cannot be a result.
     """
     async with conversations.snapshot(runtime.database, caller, conversation_id) as (tx, child):
         name = child.parent_id or child.parent
@@ -75,7 +75,7 @@ async def report(
 
 
 async def _result(tx: ReadTx, child: Conversation, at: int | str | None) -> str:
-    """Return the text of a message of the conversation's own. Raises Invalid."""
+    """Return the text of one of the conversation's own answers. Raises Invalid for any other message."""
     seq = await forking.seq_at(tx, child, at)
     if seq == 0 or child.line.keeper(seq) != child.line.own:
         raise errors.Invalid.at(["body", "at"], "is no message of the conversation's own")

@@ -1,4 +1,4 @@
-"""The requests for an append: a type for each caller, with only that caller's facts."""
+"""The requests to append: a type for each kind of caller, with only that caller's facts."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class ProxyQuestion:
 
 @dataclass(frozen=True, slots=True)
 class ProxyAnswer:
-    """The answer of the model behind the proxy, or a part of it that no client sees."""
+    """An answer from the model behind the proxy, or a part of it that no client sees."""
 
     arrivals: Sequence[Arrival]
     conversation_uid: UUID
@@ -142,7 +142,7 @@ def new_conversation_place(request: AppendRequest) -> tuple[str | None, str | No
 
 
 async def check(tx: ReadTx, conversation: Conversation | None, request: AppendRequest) -> None:
-    """Raise NotFound, Forbidden or Conflict unless the request can append to the conversation as it is."""
+    """Raise NotFound, Forbidden or Conflict unless the request can append to the conversation."""
     if conversation is None:
         _, space_id = new_conversation_place(request)
         if space_id is not None:
@@ -169,7 +169,7 @@ async def check(tx: ReadTx, conversation: Conversation | None, request: AppendRe
 
 
 def can_use(conversation: Conversation, request: PostedMessages | ProxyAnswer | ProxyQuestion) -> bool:
-    """Return whether ``check`` lets the request append to the conversation, as far as that is known without asking."""
+    """Return whether ``check`` is sure to pass, without asking the database."""
     if isinstance(request, ProxyAnswer):
         return conversation.uid == request.conversation_uid
     if conversations.seen(conversation, request.bound_to) is None or not _has_user(conversation, request.user_id):
@@ -183,5 +183,5 @@ async def _check_admitted(tx: ReadTx, conversation: Conversation, bound_to: str 
 
 
 def _has_user(conversation: Conversation, user_id: str | None) -> bool:
-    """Return whether a request that names a user (or none) can be of the conversation. A space's has no user."""
+    """Return whether a request's user, if it names one, fits the conversation. A space's conversation has no user."""
     return user_id is None or conversation.user_id in (None, user_id)

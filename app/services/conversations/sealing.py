@@ -1,7 +1,7 @@
-"""Seal what a window shows: the parts of its receipt, as a model reads them, each under its salt.
+"""Seal a window: the parts of its receipt, as the model reads them, each with a salt.
 
-What a window shows like the one before it is hashed once. The salt of the window as a whole is made of all the
-others: whatever of it is erased, nobody can confirm any more what the whole was.
+Parts that the previous window had are not hashed again. The salt of the whole window is made of all other salts: once
+any part is erased, nobody can confirm a guess of the whole.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ OF_CALLS = ("tail", "recalled")
 
 
 def messages_of(window: Window, prompt: Iterable[Item], former: SealedMessages | None = None) -> SealedMessages:
-    """Return the messages of a window with their parts. ``former``: those of the one before it."""
+    """Return a window's messages with their parts. ``former`` are those of the previous window."""
     shown: tuple[Item | Placed, ...] = (*prompt, *window.body)
     is_squeezed = window.squeezed is not None
     if former is None or former.is_squeezed != is_squeezed:
@@ -42,8 +42,8 @@ def messages_of(window: Window, prompt: Iterable[Item], former: SealedMessages |
 
 
 def parts_of(messages: SealedMessages, texts: Sequence[Sealed], read: str, at: int) -> Parts:
-    """Return the parts of a window in the order of its receipt. ``read``: the hash of all that a model reads; ``at``:
-    when it was served, so that no two windows have one root.
+    """Return a window's parts in the order of its receipt. ``read``: the hash of everything that the model reads;
+    ``at``: the time of serving, so that no two windows share a root.
     """
     whole = sha256(b"".join((at.to_bytes(8, "big"), *sorted(text.salt for text in texts), *messages.salts))).digest()
     parts = [(LAST if text.part in OF_CALLS else 0, text.hash) for text in texts]
@@ -54,14 +54,14 @@ def parts_of(messages: SealedMessages, texts: Sequence[Sealed], read: str, at: i
 
 
 def _form_and_text(one: Item | Placed, *, is_squeezed: bool) -> tuple[str, str]:
-    """Return the form and the text of a message in a window."""
+    """Return form and text of a message in a window."""
     if isinstance(one, Item):
         return "system", one.text
     return "squeezed" if is_squeezed else "passing" if one.passing else one.zone, one.anthropic or one.text
 
 
 def opened(window: Window, prompt: Iterable[Item], seq: int) -> tuple[str, dict[str, Any]] | None:
-    """Return the text of a message in a window, and what opens its part; None if it is not in view."""
+    """Return the text of a message in a window, and the values that open its part; None if it is not in view."""
     shown: tuple[Item | Placed, ...] = (*prompt, *window.body)
     for one in shown:
         if one.seq == seq and one.salt is not None:

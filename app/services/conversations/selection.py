@@ -1,4 +1,4 @@
-"""Select what is new in a request.
+"""Select the new messages of a request.
 
 A caller's list is compared with what is stored by position: the chain after the last message identifies a list that
 only grew, some further chains locate where another list differs, and the digests of the newest messages tell whether it
@@ -47,7 +47,7 @@ PROBES = 32
 
 @dataclass(frozen=True, slots=True)
 class AskedBefore:
-    """The end of a question that is already stored."""
+    """The end of a question that is stored already."""
 
     through: int
     """The seq of its last message."""
@@ -57,7 +57,7 @@ class AskedBefore:
 
 @dataclass(frozen=True, slots=True)
 class Arrivals:
-    """The messages of a request to append to a conversation as it was then; possibly none."""
+    """The messages to append, possibly none."""
 
     arrivals: Sequence[Arrival]
     system: str | None = None
@@ -75,12 +75,12 @@ class Arrivals:
 
     @property
     def first(self) -> int:
-        """Return where in the body's list the arrivals begin."""
+        """Return the index in the body's list at which the arrivals begin."""
         return self.list_match.matched if self.list_match is not None else 0
 
 
 class BranchingError(Exception):
-    """The list goes on after an earlier message: on a branch."""
+    """The list continues after an earlier message, so it needs a branch."""
 
     def __init__(self, known: Conversation, after: int, chains: Sequence[bytes], alike: int) -> None:
         super().__init__(after)
@@ -96,7 +96,7 @@ class BranchingError(Exception):
 async def select_new_messages(
     runtime: Runtime, tx: ReadTx, known: Conversation | None, request: AppendRequest
 ) -> Arrivals:
-    """Return what is left to append. Raises Fork, or Invalid if it is too much at once."""
+    """Return the messages to append. Raises Fork, BranchingError, or Invalid if there are too many."""
     if known is None:
         has_earlier = await conversations.has_any(tx, new_conversation_user(request))
         new = _from(request.messages, 0) if isinstance(request, SyncedList | ProxyQuestion) else select_all(request)
@@ -118,7 +118,7 @@ async def select_new_messages(
 
 
 def select_at_once(runtime: Runtime, tenant: UUID, known: Conversation, request: AppendRequest) -> Arrivals | None:
-    """Return what ``select_new_messages`` would if ``known`` is up to date; None if more has to be read for it."""
+    """Do as ``select_new_messages`` without reading, provided that ``known`` is current; None if that is impossible."""
     if not isinstance(request, PostedMessages | ProxyAnswer | ProxyQuestion) or not can_use(known, request):
         return None
     if isinstance(request, ProxyAnswer) and _is_perhaps_there(known, request):
@@ -143,7 +143,7 @@ def select_all(request: PostedMessages | ProxyAnswer | ImportedMessages) -> Arri
 
 
 def _from(listed: CallersList, new_from: int, ahead: int = 0, passed_over: Sequence[int] = ()) -> Arrivals:
-    """Return the messages of a list that begin there, the list's prompt not counted. Raises Invalid for too many."""
+    """Return a list's messages from ``new_from`` on, not counting its prompt. Raises Invalid for too many."""
     first = listed.lead + new_from
     count = len(listed.sent) - first
     if count > listed.new_max:
@@ -158,7 +158,7 @@ def _from(listed: CallersList, new_from: int, ahead: int = 0, passed_over: Seque
 
 
 async def _system(tx: ReadTx, known: Conversation, request: SyncedList | ProxyQuestion) -> str | None:
-    """Return the system prompt that the conversation gets; None to leave it as it is. Raises Fork."""
+    """Return the conversation's new system prompt; None to keep the present one. Raises Fork."""
     listed, through = request.messages, known.end.prompt_through
     if isinstance(request, ProxyQuestion) or not through or not listed.lead:
         return _system_of_question(known, listed)
@@ -174,12 +174,12 @@ async def _system(tx: ReadTx, known: Conversation, request: SyncedList | ProxyQu
 
 
 def _system_of_question(known: Conversation, listed: CallersList) -> str | None:
-    """Return the list's system prompt; None where the conversation's own is stored as messages."""
+    """Return the list's system prompt; None if the conversation stores its prompt as messages."""
     return None if known.end.prompt_through and listed.lead else listed.system
 
 
 async def _of_list(tx: ReadTx, known: Conversation, request: SyncedList) -> Arrivals:
-    """Return what is new of a synced list. Raises Fork."""
+    """Return the new messages of a synced list. Raises Fork."""
     listed = request.messages
     same, through = await _common_beginning(tx, known, listed)
     digests, owners = pieces(listed.digests[same:])
@@ -205,12 +205,12 @@ async def _of_list(tx: ReadTx, known: Conversation, request: SyncedList) -> Arri
 
 
 def _owner(owners: Sequence[int], piece: int) -> int:
-    """Return the message that a piece is of; the number of messages for the end."""
+    """Return the message that a piece belongs to; the number of messages for the end."""
     return owners[piece] if piece < len(owners) else (owners[-1] + 1 if owners else 0)
 
 
 async def _of_question(runtime: Runtime, tx: ReadTx, known: Conversation, request: ProxyQuestion) -> Arrivals:
-    """Return what is new of a proxy's list, and where the question ends if nothing is."""
+    """Return the new messages of a proxy's list; if there are none, where its question ends."""
     listed, end = request.messages, len(request.messages.digests)
     if (awaited := _awaited(runtime, tx.tenant, known, request)) is not None:
         return replace(_from(listed, end), asked_before=AskedBefore(awaited))
@@ -254,7 +254,7 @@ async def _of_question(runtime: Runtime, tx: ReadTx, known: Conversation, reques
 
 
 def _at_open_calls(known: Conversation, listed: CallersList, selection: Arrivals) -> Arrivals:
-    """Return what is new with its results at the stored calls: ChatMistralAI gives most calls other ids in its list."""
+    """Return the arrivals with results at the stored calls, because ChatMistralAI renames most call ids in its list."""
     stored = [call for call in known.end.open_calls if not call.is_left]
     results = {result.call_id for arrival in selection.arrivals for result in arrival.draft.results}
     roles = listed.roles[: selection.first - listed.lead]
@@ -270,7 +270,7 @@ def _is_perhaps_there(known: Conversation, request: ProxyAnswer) -> bool:
 
 
 async def _of_answer(tx: ReadTx, known: Conversation, request: ProxyAnswer) -> Arrivals:
-    """Return an answer, or nothing where the client's next list brought it first."""
+    """Return an answer's messages; none if the client's next list brought them first."""
     if not _is_perhaps_there(known, request):
         return select_all(request)
     newest = await messages.newest_told(tx, known.id, request.after, LOOK_BACK)
@@ -280,14 +280,14 @@ async def _of_answer(tx: ReadTx, known: Conversation, request: ProxyAnswer) -> A
 
 
 def _came_later(newest: Sequence[ToldMessage], after: int, arrived_at: datetime) -> bool:
-    """Return whether what a list leaves out was stored after it arrived: its sender could not know it."""
+    """Return whether the messages that a list lacks came after it, so that its sender could not know them."""
     left_out = next((told for told in newest if told.seq > after), None)
     return left_out is not None and left_out.created_at > arrived_at
 
 
 async def _edited_opening(tx: ReadTx, known: Conversation, listed: CallersList) -> BranchingError | None:
-    """Return where a list shows that the first message was edited: the edited one came as a list of its own, and the
-    list goes on behind its answer. A client that lost its list begins anew likewise, but with another opening.
+    """Return the branch of a list whose first message was edited: the edit came as a list of its own, and this list
+    continues behind its answer. A client that lost its list also begins anew, but with another opening.
     """
     if not known.asked or known.asked not in listed.chains[1:-1] or listed.roles[-2:] != ["assistant", "user"]:
         return None
@@ -303,8 +303,8 @@ async def _edited_opening(tx: ReadTx, known: Conversation, listed: CallersList) 
 
 
 async def edited_turn(tx: ReadTx, known: Conversation, listed: CallersList) -> BranchingError | None:
-    """Return where a list leaves answered turns of a conversation out and goes on otherwise; or where it continues
-    another branch of the tree, word for word.
+    """Return the branch of a list that replaces answered turns of a conversation, or that continues another branch of
+    its tree word for word.
     """
     alike, through = await _common_beginning(tx, known, listed)
     if known.line.is_in_tree and known.chain not in listed.chains:
@@ -326,7 +326,7 @@ async def edited_turn(tx: ReadTx, known: Conversation, listed: CallersList) -> B
 
 
 def _awaited(runtime: Runtime, tenant: UUID, known: Conversation, request: ProxyQuestion) -> int | None:
-    """Return where an equal question ends whose answer was still awaited when this one arrived."""
+    """Return the end of an equal question whose answer was pending when this one arrived."""
     return runtime.turns.awaited(same_question(tenant, known, request.digest), request.arrived)
 
 
@@ -335,14 +335,14 @@ def _reported(runtime: Runtime, tenant: UUID, known: Conversation) -> ReportedUs
 
 
 def same_question(tenant: UUID, conversation: Conversation, digest: bytes) -> tuple[object, ...]:
-    """Return what equal requests have in common. Where the past was changed, by an erasure perhaps, none is equal."""
+    """Return a key that equal requests share. A changed past, after an erasure for example, makes requests unequal."""
     return (tenant, conversation.uid, conversation.totals.generation, digest)
 
 
 async def _common_beginning(tx: ReadTx, known: Conversation, listed: CallersList) -> tuple[int, int]:
-    """Return with how many of its messages the list begins as the conversation does, and up to which seq that is so.
+    """Return how many messages the list and the conversation have in common at the beginning, and the last seq of them.
 
-    Chains are found by what they are, since a message that is in no caller's list has that of the one before it.
+    Chains are found by value, because a message that is in no caller's list has the chain of the one before it.
     """
     prompt, last = known.end.prompt_through, known.end.last_seq
     if (end := _place_of_end(known, listed)) is not None:
@@ -362,5 +362,5 @@ async def _common_beginning(tx: ReadTx, known: Conversation, listed: CallersList
 
 
 def _place_of_end(known: Conversation, listed: CallersList) -> int | None:
-    """Return how many messages of the list lead to the conversation's end; None if it does not reach it."""
+    """Return how many messages of the list lead to the conversation's end; None if the list does not contain it."""
     return listed.chains.index(known.chain) if known.chain in listed.chains else None

@@ -1,4 +1,4 @@
-"""Archives outside of an append: one tool result at a time, reading, erasing, expiry."""
+"""Archives outside of appends: store one tool result, read archives."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ SCAN_MAX = 20_000
 
 @dataclass(frozen=True, slots=True)
 class ArchiveRequest:
-    """One tool result, to be archived if it is long."""
+    """A tool result to archive if it is long."""
 
     tool_name: str
     tool_input: str
@@ -74,7 +74,7 @@ class ArchiveRequest:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """The place that a result is archived in: what a conversation and the settings decide about it."""
+    """The place of an archive, and the settings that hold there."""
 
     scope: Scope
     conversation_id: str | None
@@ -86,7 +86,7 @@ class _Place:
 
 @dataclass(frozen=True, slots=True)
 class PreparedArchive:
-    """The rows that a request stores in a place, made before its transaction: a long one takes seconds."""
+    """The rows to store for a request, made before its transaction because a long result takes seconds."""
 
     place: _Place | None
     """None: the conversation was not found, and nothing is prepared."""
@@ -101,7 +101,7 @@ class PreparedArchive:
 def make_card(
     uuid: UUID, tool_name: str, tool_input: str, text: str, declared: Sequence[str], language: Language, now: datetime
 ) -> ArchiveCard:
-    """Describe a result. Reads up to 200 000 characters of it: use a thread if it is long."""
+    """Describe a result by up to 200,000 of its characters. Use a thread for a long one."""
     shown = marked(text)
     return ArchiveCard(
         uuid=uuid,
@@ -116,9 +116,9 @@ def make_card(
 
 
 def vectors(text: str, start: int = 0, speaker: str | None = None) -> list[tuple[int, int, str]]:
-    """Start, length and terms of a text's first passages from a start on, PASSAGES_AT_ONCE at the most.
+    """Return start, length and terms of at most PASSAGES_AT_ONCE passages of a text from a start on.
 
-    What a named speaker says is found by the name too, and counts for more in a query that names the speaker.
+    Passages of a named speaker are found by the name too, and score more in a query that names the speaker.
     """
     passages = bm25.passages(text, start, PASSAGES_AT_ONCE)
     prefix = f"{speaker}: " if speaker else ""
@@ -126,7 +126,7 @@ def vectors(text: str, start: int = 0, speaker: str | None = None) -> list[tuple
 
 
 def all_vectors(text: str, speaker: str | None = None) -> list[tuple[int, int, str]]:
-    """Return the vectors of all passages, for texts that are not very long. Files have none."""
+    """Return the terms of all passages of a text that is not very long. Encoded files have none."""
     text = blanked(text)
     result = vectors(text, 0, speaker)
     while ends(result) < len(text):
@@ -139,7 +139,7 @@ def ends(passages: Sequence[tuple[int, int, str]]) -> int:
 
 
 async def prepare(runtime: Runtime, tenant: UUID, request: ArchiveRequest) -> PreparedArchive:
-    """Decide what archiving a result stores, without holding a connection meanwhile."""
+    """Prepare the rows of an archive. Call it without holding a connection."""
     conversation = None
     if request.conversation_id is not None:
         async with runtime.database.snapshot(tenant) as tx:
@@ -152,10 +152,10 @@ async def prepare(runtime: Runtime, tenant: UUID, request: ArchiveRequest) -> Pr
 async def archive(
     runtime: Runtime, tx: Tx, request: ArchiveRequest, prepared: PreparedArchive
 ) -> tuple[dict[str, Any], Conversation | None]:
-    """Archive a result, or pass it through when it is short, in the caller's transaction.
+    """Archive a result in the caller's transaction, or pass it through if it is short.
 
-    Return the answer and the conversation. A conversation that changed since ``prepare`` is rare, so what it changes is
-    prepared again here.
+    Return the response and the conversation. In the rare case that the conversation changed since ``prepare``, prepare
+    again here.
     """
     conversation = None
     if request.conversation_id is not None:
@@ -254,7 +254,7 @@ def view(row: StoredArchive) -> dict[str, Any]:
 
 
 def _input(text: str) -> Any:
-    """Return a call's arguments as JSON where they are that, else as text."""
+    """Return a call's arguments as a JSON value, or as text if they are no JSON."""
     try:
         return json.loads(text)
     except ValueError:
@@ -285,9 +285,9 @@ class LoadedArchive:
 async def load(
     tx: ReadTx, owners: Container[UUID] | None, uuid: UUID, part: ArchivePart, *, asked_in: Conversation | None = None
 ) -> LoadedArchive | None:
-    """Read an archive; None if no scope of the owners has it (None: any). ``shown`` then says what is to be seen.
+    """Read an archive; None if none of the ``owners`` (None: any) has it. ``shown`` renders the result.
 
-    ``asked_in``: the conversation that asks, which sees nothing of other branches of its tree.
+    ``asked_in``: the conversation that asks. It sees nothing of other branches of its tree.
     """
     length = 0 if part.query is not None else INTEGER_MAX - part.offset
     if part.query is None and part.length is not None:
@@ -307,7 +307,7 @@ async def load(
 
 
 async def shown(runtime: Runtime, loaded: LoadedArchive) -> dict[str, Any]:
-    """Return the loaded part within its token limit. Call it without holding a connection: it counts tokens."""
+    """Return the loaded part within its token limit. Call it without holding a connection, because it counts tokens."""
     row, part = loaded.row, loaded.wanted
     view_ = view(row)
     if part.query is not None:
@@ -324,12 +324,12 @@ async def shown(runtime: Runtime, loaded: LoadedArchive) -> dict[str, Any]:
 
 
 def _as_sent(row: StoredArchive, text: str, offset: int) -> str:
-    """Return a stretch of an archive with the NUL that PostgreSQL could not hold."""
+    """Return a stretch of an archive with its NULs, which PostgreSQL cannot store."""
     return with_nul(text, [i - offset for i in row.nul_offsets if 0 <= i - offset < len(text)])
 
 
 async def _passages(tx: ReadTx, row: StoredArchive, query: Query) -> list[tuple[Hit, str]]:
-    """Return the passages that match a query best, by words and meaning, best first. By meaning many are as close."""
+    """Return the passages that match a query best, best first. Words decide more, since many are close in meaning."""
     asked = memories.Scoring(query.terms, query.meaning, MEANING * PASSAGES)
     where = memories.PassageFilter(among=[row.id])
     hits, *_ = await memories.search(tx, [row.scope.owner], asked, where, limit=PASSAGES_MAX, every_passage=True)
@@ -339,7 +339,7 @@ async def _passages(tx: ReadTx, row: StoredArchive, query: Query) -> list[tuple[
 
 
 async def _fitting(runtime: Runtime, loaded: LoadedArchive, max_tokens: int) -> list[dict[str, Any]]:
-    """Return as many of the best passages as a token limit allows, in reading order; at least part of the best one."""
+    """Return as many of the best passages as fit a token limit, in reading order; at least part of the best one."""
     row = loaded.row
     taken: list[dict[str, Any]] = []
     for hit, passage_text in loaded.passages:
@@ -384,9 +384,9 @@ def passages_of(message: ShowingMessage, owner: UUID, view: str) -> list[NewMemo
 
 
 def tool_text(loaded: Mapping[str, Any], language: Language) -> tuple[str, str]:
-    """Return a loaded text as a tool shows it, and which part of the archive it is.
+    """Return a loaded text as tools show it, and a description of which part of the archive it is.
 
-    If something did not fit, the last line tells how to get it.
+    If something did not fit, the last line says how to load it.
     """
     text, part = _shown_text(loaded, language)
     if not loaded["is_cut"]:

@@ -1,4 +1,4 @@
-"""A query in more words than it was asked in, by the LLM, for searches that ask for it."""
+"""Expand a query with further words from the LLM, for searches that request it."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ FAILED = {"code": "expansion_failed", "detail": "the LLM failed; the query was s
 
 
 async def expand(runtime: Runtime, tenant: UUID, scope: Scope, query: str) -> tuple[str | None, list[dict[str, str]]]:
-    """Return the expanded query, and warnings; None if there is no LLM or it fails.
+    """Return the expanded query, None without an LLM or if it fails, and warnings.
 
-    An expansion depends on the query alone, so no write can make one stale; those of the last five minutes are cached,
-    separately for each user.
+    An expansion depends on the query alone, so no write makes it stale. It is cached for five minutes, separately for
+    each user.
     """
     if runtime.chat is None:
         return None, [ABSENT]

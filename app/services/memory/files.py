@@ -1,6 +1,6 @@
 """The files of an agent's memory tool: keyed memories of its user, space or conversation.
 
-Whoever changes one holds the lock of their owner, so that two changes of one path cannot pass each other.
+Changes hold the lock of the files' owner, so that concurrent changes of a path are serialised.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from app.store.operators import limits
 
 @dataclass(frozen=True, slots=True)
 class StoredFile:
-    """A file that is wanted: the scope it is of, its key, and what it says."""
+    """A file to store: its scope, key and content."""
 
     scope: Scope
     key: str
@@ -36,7 +36,7 @@ class StoredFile:
 
 
 async def hold(tx: Tx, scope: Scope) -> None:
-    """Let nobody else change the files of a scope until the transaction ends, and let it see them."""
+    """Lock the files of a scope until the transaction ends, and make them visible to it."""
     await locks.lock_owner(tx, scope.files.owner)
     await widen(tx, scope.files)
 
@@ -44,7 +44,7 @@ async def hold(tx: Tx, scope: Scope) -> None:
 async def create(
     runtime: Runtime, tx: Tx, new: StoredFile, file: UUID | None = None, created_at: datetime | None = None
 ) -> None:
-    """Create a file of a held scope; of an export, as it was. Raises Invalid, and Conflict where its path is taken."""
+    """Create a file in a held scope. An import gives its id and time. Raises Invalid, and Conflict for a taken path."""
     _check(new)
     taken = await files.keys(tx, new.scope)
     if new.key in taken:
@@ -55,7 +55,7 @@ async def create(
 
 
 async def change(runtime: Runtime, tx: Tx, row: MemoryFile, new: StoredFile) -> None:
-    """Give a file of a held scope another path or content. Raises Invalid, and Conflict."""
+    """Change the path or content of a file in a held scope. Raises Invalid and Conflict."""
     _check(new)
     if new.key != row.key and new.key in await files.keys(tx, new.scope):
         raise errors.Conflict.at(["path"], "is taken", "The path of the file is taken.")
@@ -67,7 +67,7 @@ async def change(runtime: Runtime, tx: Tx, row: MemoryFile, new: StoredFile) -> 
 
 
 async def delete(tx: Tx, row: MemoryFile, user_id: str | None) -> None:
-    """Delete a file of a held scope."""
+    """Delete a file in a held scope."""
     await remembered.delete(tx, row.id, sensitive=True)
     await limits.recount(tx, user_id)
     await outbox.tell(tx, outbox.event("erasure.done", of="memory", id=str(row.id)))

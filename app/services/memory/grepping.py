@@ -1,7 +1,7 @@
-"""Find every line that matches a pattern: exact words, numbers and names, which search by relevance can miss.
+"""Find every line that matches a pattern: exact words, numbers and names that search by relevance can miss.
 
-Messages are read newest first, in stretches, then archived results. The time, the messages read and the lines returned
-are bounded; a result tells whether everything was read.
+Messages are read in batches, newest first, then archived results. Time, messages and lines are bounded; the result says
+whether everything was read.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ INCOMPLETE = {
 
 @dataclass(frozen=True, slots=True)
 class GrepRequest:
-    """A pattern to find in a conversation, or in everything of a user."""
+    """A pattern to find in a conversation or in all data of a user."""
 
     pattern: Pattern
     user_id: str | None = None
@@ -76,7 +76,7 @@ class GrepRequest:
 
 @dataclass(frozen=True, slots=True)
 class GrepHit:
-    """A line that matches, and where it stands."""
+    """A matching line and its place."""
 
     line: SearchedLine
     conversation_id: str | None
@@ -107,7 +107,7 @@ class GrepLines:
 
 @dataclass(frozen=True, slots=True)
 class _Text:
-    """A text that can match; ``of`` makes a hit of a line."""
+    """A text that can match. ``of`` makes a hit from a line."""
 
     text: str
     of: Callable[[SearchedLine], GrepHit]
@@ -122,7 +122,7 @@ class _GrepRun:
     deadline: float
 
     async def read(self, work: Callable[Concatenate[ReadTx, P], Awaitable[T]], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Read within what is left of the time. Raises GrepTooSlow if nothing is."""
+        """Read within the remaining time. Raises GrepTooSlow if none is left."""
         async with self.database.snapshot(self.tenant) as tx:
             if (left := self.deadline - monotonic()) <= 0:
                 raise GrepTooSlow
@@ -131,15 +131,15 @@ class _GrepRun:
 
 
 def pattern_of(text: str, *, is_regex: bool) -> Pattern:
-    """Read a pattern as it was sent. Raises Refused."""
+    """Parse a pattern as sent. Raises RefusedPattern."""
     return grep.pattern_of(scalar(replace_nul(text)), is_regex=is_regex)
 
 
 async def find(runtime: Runtime, tenant: UUID, request: GrepRequest) -> GrepLines:
-    """Return the newest lines that match. Takes its own connections.
+    """Return the newest matching lines. Takes its own connections.
 
-    Raises NotFound for a conversation that is unknown or not the user's, and Refused for a pattern that PostgreSQL
-    does not take.
+    Raises NotFound for a conversation that is unknown or not the user's, and RefusedPattern if PostgreSQL rejects the
+    pattern.
     """
     run = _GrepRun(runtime.database, tenant, request, GrepLines(request.limit), monotonic() + SECONDS)
     try:
@@ -164,7 +164,7 @@ async def _places(tx: ReadTx, request: GrepRequest) -> tuple[list[MessageSpan], 
 
 
 async def _asking(tx: ReadTx, request: GrepRequest) -> Line | None:
-    """Return the line that asks, if it is in a tree. Raises NotFound."""
+    """Return the line of the conversation that asks, if it is in a tree. Raises NotFound."""
     if (name := request.conversation_id or request.asked_in) is None:
         return None
     conversation = await conversations.get(tx, named(name), bound_to=request.user_id)
@@ -174,7 +174,7 @@ async def _asking(tx: ReadTx, request: GrepRequest) -> Line | None:
 async def _scopes(
     tx: ReadTx, request: GrepRequest, asking: Line | None, tree: Sequence[str]
 ) -> tuple[Sequence[Scope], list[MessageSpan]]:
-    """Return the scopes of the archives, and the messages to read."""
+    """Return the scopes of the archives to read, and the spans of the messages."""
     if request.conversation_id is None:
         spans = await stored.spans(tx, request.user_id, space_id=request.space_id)
         if asking is not None:
@@ -187,7 +187,7 @@ async def _scopes(
 
 
 def _is_shown(asking: Line | None, tree: Sequence[str], of: str | None, seq: int | None, made_at: datetime) -> bool:
-    """Return whether an archive is on the line that asks, or in no conversation of its tree."""
+    """Return whether an archive is on the asking line, or outside of its tree."""
     return asking is None or of is None or of not in tree or asking.holds(of, seq, made_at)
 
 
@@ -226,7 +226,7 @@ async def _match(run: _GrepRun, rows: Sequence[R], text_of: Callable[[R], _Text]
 
 
 def _match_literal(run: _GrepRun, texts: Iterator[_Text]) -> None:
-    """Add the lines in which a literal begins. Raises GrepTooSlow; what was found until then stays."""
+    """Add the lines in which a literal begins. Raises GrepTooSlow, and keeps what it found before."""
     for one in texts:
         if monotonic() > run.deadline:
             raise GrepTooSlow
@@ -238,7 +238,7 @@ _Line: TypeAlias = tuple[_Text, int, int, str, Comparable]
 
 
 def _batch(lines: Iterator[_Line]) -> list[_Line]:
-    """Return the next lines that one statement matches; none if there are no more."""
+    """Return the lines that the next statement matches; none if there are no more."""
     batch: list[_Line] = []
     characters = 0
     while len(batch) < LINES_AT_ONCE and characters < CHARACTERS_AT_ONCE and (line := next(lines, None)):

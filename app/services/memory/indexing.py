@@ -1,8 +1,8 @@
 """Continue the keyword index of texts that were too long for their append.
 
-A transaction indexes some hundred passages from where the index ends, so an interruption is harmless. It locks the row
-of what it indexes: two workers never index the same passages, and nothing is indexed while it is erased. The terms are
-computed beforehand, without a lock.
+A transaction indexes some hundred passages behind the indexed ones, so an interruption is harmless. It locks the row of
+the text: two workers never index the same passages, and nothing is indexed while it is erased. The terms are computed
+beforehand, without a lock.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Text:
 
 
 async def index_rest(runtime: Runtime, tenant: UUID, of: Text) -> None:
-    """Index the passages that are left. Does nothing where the text is gone, or none is left."""
+    """Index the remaining passages, if the text still exists."""
     async with runtime.database.snapshot(tenant) as tx:
         row = await _row(tx, of)
         text = await _text(tx, row) if row else ""

@@ -1,6 +1,6 @@
-"""Make memories searchable: keyword search finds them from the commit on, and a job adds their vectors.
+"""Store memories: keyword search finds them from the commit on, and a job adds their vectors.
 
-Only an append stores its memories itself, within its one statement.
+Appends store theirs themselves, within their single statement.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ async def insert_memories(runtime: Runtime, tx: Tx, memories: Sequence[NewMemory
 
 
 async def insert_remembered(runtime: Runtime, tx: Tx, memories: Sequence[Remembered]) -> None:
-    """Store explicit memories of one owner, with their texts. Raises TooManyRequests if the owner has no room left; a
-    model's facts are counted and never refused, because a job could not ask for room.
+    """Store explicit memories of one owner with their texts. Raises TooManyRequests if the owner has no storage left. A
+    model's facts are counted but never refused, because nobody could react.
     """
     for memory in memories:
         if memory.source != "llm":
@@ -46,7 +46,7 @@ async def insert_remembered(runtime: Runtime, tx: Tx, memories: Sequence[Remembe
 async def enqueue_embedding(runtime: Runtime, tx: Tx, owner: UUID) -> None:
     """Enqueue the embedding of an owner's memories, if there is a model.
 
-    Enqueue other work after it: rows of `work` are locked in the order of their kinds.
+    Enqueue other work afterwards, because rows of `work` are locked in the order of their kinds.
     """
     if runtime.embedder is not None:
         await enqueue.enqueue(tx, [enqueue.embed(owner)])

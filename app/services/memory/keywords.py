@@ -1,4 +1,4 @@
-"""Keywords to search by, with what each is and how much it tells."""
+"""Keywords to search by, each with its type and weight."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Keyword:
 
 
 async def keywords_of(query: str, context: str, count: int) -> list[Keyword]:
-    """Return the keywords of a query, and with less weight those of what was said around it, best first."""
+    """Return the keywords of a query and, with less weight, those of its context, best first."""
     return await anyio.to_thread.run_sync(_keywords, query, context, count)
 
 

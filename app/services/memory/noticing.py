@@ -1,8 +1,8 @@
-"""Notice what a person wants kept, and what they take back, from the vectors of their messages.
+"""Notice what people want kept, and what they take back, by the vectors of their messages.
 
-The embedding job asks, once for each message that was just said, and stores what comes of it with the message's
-vectors. A short message has its vector anyway; the sentences of a longer one get theirs here. Without the local model
-nothing is noticed, and only the wordings of ``extractive.wishes`` count.
+The embedding job calls this once for each recent message, and stores the outcome with the message's vectors. A short
+message has a vector anyway; the sentences of a longer one get theirs here. Without the local model nothing is noticed,
+and only the patterns of ``extractive.wishes`` apply.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ QUOTE_CHARACTERS = 200
 
 @dataclass(frozen=True, slots=True)
 class _Said:
-    """A message of a person, as it was read."""
+    """A person's message, as read."""
 
     row: HistoryMessage
     text: str
@@ -55,19 +55,19 @@ class _Said:
 
 @dataclass(frozen=True, slots=True)
 class NoticedMemories:
-    """The memories that messages give, by conversation."""
+    """The memories that messages make, by conversation."""
 
     said: Sequence[_Said] = ()
     wishes: Sequence[tuple[Conversation, Sequence[NewWish]]] = ()
 
 
 def reads(runtime: Runtime) -> bool:
-    """Return whether the heads know the vectors of the model in use."""
+    """Return whether the heads were trained on the vectors of the model in use."""
     return runtime.embedder is not None and runtime.embedder.model == intents.MODEL
 
 
 async def agrees(runtime: Runtime, tenant: UUID, wish: Wish, message: str) -> bool:
-    """Return whether a head would at least propose what a model wants kept, and it speaks for its writer."""
+    """Return whether a text speaks for its writer, and a head would at least propose to keep it."""
     if not reads(runtime) or not speaks_for_itself(wish.text, message):
         return False
     likely = await _likely(runtime, tenant, wish.text)
@@ -75,7 +75,7 @@ async def agrees(runtime: Runtime, tenant: UUID, wish: Wish, message: str) -> bo
 
 
 async def notice(runtime: Runtime, tenant: UUID, rows: Iterable[HistoryMessage]) -> NoticedMemories:
-    """Return what messages give to memory. Call it without holding a connection."""
+    """Return the memories that messages make. Call it without holding a connection."""
     said = [one for row in rows if (one := await _read(runtime, tenant, row)) is not None]
     if not said:
         return NoticedMemories()
@@ -137,7 +137,7 @@ async def _wishes(runtime: Runtime, conversation: Conversation, said: Sequence[_
 
 
 async def _endings(runtime: Runtime, tenant: UUID, conversation: Conversation, said: Sequence[_Said]) -> list[NewWish]:
-    """Return the endings of what is in mind; a group's are proposed, and a sub-agent's user has none."""
+    """Return the ends of memories in mind: only proposals in a group, none from a sub-agent's conversation."""
     policy = runtime.policy(conversation)
     if not policy.remember or policy.carry == "off" or conversation.parent is not None:
         return []
@@ -157,7 +157,7 @@ async def _endings(runtime: Runtime, tenant: UUID, conversation: Conversation, s
 async def _meant(
     runtime: Runtime, tenant: UUID, conversation: Conversation, said: _Said
 ) -> tuple[StoredMemory | None, float]:
-    """Return the memory in mind that is nearest to a message, and how near it is."""
+    """Return the memory in mind that is nearest to a message, and their similarity."""
     async with runtime.database.snapshot(tenant) as tx:
         lines = (await kept.then(tx, conversation.id, said.row.seq, None, None))[:COMPARED_MAX]
     vectors = [(line, await querying.vector_of(runtime, tenant, line.text)) for line in lines]
@@ -185,7 +185,7 @@ async def _ending(runtime: Runtime, said: _Said, meant: StoredMemory, closeness:
 
 
 async def remember(tx: Tx, noticed: NoticedMemories) -> None:
-    """Keep what was noticed, of messages that nobody erased or changed meanwhile."""
+    """Store what was noticed, except from messages that were erased or changed meanwhile."""
     rows = await messages.by_place(tx, sorted({one.place for one in noticed.said}))
     there = {(row.conversation_id, row.seq): recalling.said_text(row) for row in rows}
     gone = {one.place for one in noticed.said if there.get(one.place) != one.text}

@@ -1,4 +1,4 @@
-"""Explicit memories: what a caller wants to be found again, outside any message."""
+"""Explicit memories: texts that a caller stores outside of messages, to be found again."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class MemoryRequest:
 
 
 async def remember(runtime: Runtime, tx: Tx, request: MemoryRequest) -> tuple[SearchHit, Conversation | None]:
-    """Store a memory in the caller's transaction; return it and its conversation. Raises NotFound if there is none."""
+    """Store a memory in the caller's transaction. Return it and its conversation. Raises NotFound."""
     conversation: Conversation | None = None
     if request.conversation_id is not None:
         if request.alone:  # where a new generation begins
@@ -75,7 +75,7 @@ async def remember(runtime: Runtime, tx: Tx, request: MemoryRequest) -> tuple[Se
 
 
 async def _scope(tx: Tx, request: MemoryRequest, conversation: Conversation | None) -> Scope:
-    """Return where a memory holds. Raises NotFound or Forbidden for a space that is not the caller's to write to."""
+    """Return the scope of a memory. Raises NotFound or Forbidden for a space that the caller cannot write to."""
     if request.space_id is not None:
         await spaces.hold(tx, request.space_id, request.bound_to)
         return Scope("space", request.space_id)
@@ -85,7 +85,7 @@ async def _scope(tx: Tx, request: MemoryRequest, conversation: Conversation | No
 
 
 async def keep(runtime: Runtime, tx: Tx, new: Remembered, *, pinned: bool | None) -> None:
-    """Store a memory: one of a key is in view where the former value was."""
+    """Store a memory. A new value of a key is in view if the former one was."""
     if new.key is not None:
         holder = new.scope.owner
         await locks.lock_key(tx, holder, new.key)
@@ -101,9 +101,9 @@ async def keep(runtime: Runtime, tx: Tx, new: Remembered, *, pinned: bool | None
 def prepared(
     masks: Masks, request: MemoryRequest, scope: Scope, uid: UUID | None, found_in: Scope | None = None
 ) -> Remembered:
-    """Return the rows of a memory, masked by whatever door it comes in. Takes long for a long one.
+    """Return the masked rows of a memory. Use a thread for a long one.
 
-    ``found_in``: the scope of its conversation, which finds what holds in it alone.
+    ``found_in``: the scope of its conversation, which alone finds a memory that holds only there.
     """
     said = masks.text(request.content)
     content, offsets = without_nul(said)
@@ -121,7 +121,7 @@ def prepared(
 
 
 def searchable(content: str, keywords: tuple[str, ...]) -> str:
-    """Return the searchable text of a memory: its content, and the keywords that do not occur in it."""
+    """Return a memory's searchable text: its content and the keywords that do not occur in it."""
     folded = fold(content)
     more = [word for word in keywords if fold(word) not in folded]
     return "\n".join([content, *more]) if more else content

@@ -1,4 +1,4 @@
-"""Have a reranker put the first results of a search in order. Windows and automatic recall never wait for it."""
+"""Let a reranker order the first results of a search. Windows and automatic recall never wait for it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ RERANKED_MAX = 50
 RERANK_SECONDS = 4.5
 """Then the order of the search has to do."""
 DOCUMENT_CHARACTERS = 2_000
-"""Of each result, as the reranker reads it."""
+"""The part of each result that the reranker reads."""
 
 UNAVAILABLE = {"code": "rerank_unavailable", "detail": "the reranker did not answer; results are in the search's order"}
 
@@ -25,16 +25,16 @@ _logger = logging.getLogger(__name__)
 
 
 def candidates(runtime: Runtime, limit: int) -> int:
-    """Return how many results to search for if ``limit`` are wanted."""
+    """Return how many results to search for to return ``limit``."""
     return limit if runtime.reranker is None else max(limit, RERANKED_MAX)
 
 
 async def reranked(
     runtime: Runtime, query: str, hits: Sequence[SearchHit]
 ) -> tuple[list[SearchHit], list[dict[str, str]]]:
-    """Return the results in the reranker's order, or in the order they had and a warning.
+    """Return the results in the reranker's order, or in their present order with a warning.
 
-    The scores stay, by place: those of rerankers have no common scale. Call it without holding a connection.
+    Scores stay with the place, because rerankers' scores have no common scale. Call it without holding a connection.
     """
     first, rest = hits[:RERANKED_MAX], hits[RERANKED_MAX:]
     if runtime.reranker is None or len(first) < 2 or not query.strip():

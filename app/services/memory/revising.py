@@ -1,4 +1,4 @@
-"""Change a memory: its text, how long it holds, whether a proposal is accepted. A key's former values are versions."""
+"""Change a memory: its text, its period, a proposal's status. A key's former values stay as versions."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from app.store.operators import limits
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A change of a memory. None leaves a member as it is."""
+    """A change of a memory. None keeps a member unchanged."""
 
     content: str | None = None
     pinned: bool | None = None
@@ -44,7 +44,7 @@ class Change:
 async def change(
     runtime: Runtime, tx: Tx, memory: UUID, wanted: Change, *, bound_to: str | None, sensitive: bool
 ) -> tuple[SearchHit, StoredMemory]:
-    """Change a memory and return it as it is then, and its row before. Raises NotFound or Invalid."""
+    """Change a memory. Return it afterwards and its row before. Raises NotFound or Invalid."""
     before = await _locked(tx, memory, bound_to, sensitive=sensitive)
     _check(before, wanted)
     if wanted.content is not None and wanted.content != before.text:
@@ -122,7 +122,7 @@ async def _reworded(runtime: Runtime, tx: Tx, before: StoredMemory, wanted: Chan
 
 
 def _key(before: StoredMemory, content: str) -> str | None:
-    """Return the key of a memory with other words: what a rule read in the former ones it must read in these too."""
+    """Return the key of a memory with new words. A key that a rule found is kept only if the rule finds it again."""
     key = before.key
     if before.source == "person" or key not in CLOSED_KEYS:
         return key
@@ -131,7 +131,7 @@ def _key(before: StoredMemory, content: str) -> str | None:
 
 
 def _metadata_with_answer(before: StoredMemory, status: Status | None) -> str:
-    """Return a memory's metadata, with a person's answer to the head that found it."""
+    """Return a memory's metadata with a person's decision about what a head proposed."""
     known = before.metadata
     if status in (None, before.status) or before.source != "rule" or "head" not in (why := json.loads(known)):
         return known

@@ -1,4 +1,4 @@
-"""Views of a caller: scopes by their owners, read in the transaction that searches them."""
+"""Views: which scopes a caller's search reads, found in the transaction that searches."""
 
 from __future__ import annotations
 
@@ -34,18 +34,18 @@ def _by_owner(*scopes: Scope) -> dict[UUID, Scope]:
 
 
 def alone(conversation: Conversation) -> View:
-    """Return the view of what a conversation's line said and nothing else."""
+    """Return the view of a conversation's own line."""
     ids = [conversation.id, *(one.id for one in conversation.line.stretches)]
     return View(_by_owner(*conversation.held_in), Within(conversation.uid, ids))
 
 
 async def of_user(tx: ReadTx, user_id: str) -> dict[UUID, Scope]:
-    """Return what a user may view: their own, and that of their spaces."""
+    """Return the scopes that a user can view, by owner: their own and their spaces'."""
     return _by_owner(scope_of(user_id, None), *(Scope("space", one) for one in await spaces.of_user(tx, user_id)))
 
 
 async def of_caller(tx: ReadTx, bound_to: str | None) -> dict[UUID, Scope] | None:
-    """Return what a caller that is bound to a user may view; None: all of the tenant's."""
+    """Return the scopes that a caller, possibly bound to a user, can view; None: all of the tenant's."""
     return None if bound_to is None else await of_user(tx, bound_to)
 
 
@@ -58,7 +58,7 @@ async def hold(tx: ReadTx, conversation_id: str, user_id: str | None, bound_to: 
 
 
 async def require_write(tx: ReadTx, owner: UUID, bound_to: str | None) -> None:
-    """Raise NotFound where a caller bound to a user does not see an owner, and Forbidden where they only read."""
+    """Raise NotFound if a caller bound to a user cannot see an owner, Forbidden if it can only read there."""
     if bound_to is None:
         return
     scope = errors.existing((await of_user(tx, bound_to)).get(owner), "memory")
@@ -67,8 +67,8 @@ async def require_write(tx: ReadTx, owner: UUID, bound_to: str | None) -> None:
 
 
 async def named(tx: ReadTx, names: Sequence[str], user_id: str | None, conversation: Conversation | None) -> list[View]:
-    """Return the views that a search names. Raises NotFound for a space that is not there for its user, or that its
-    conversation does not read, and Invalid for a user or conversation where there is none.
+    """Return the views that a search names. Raises NotFound for a space that its user cannot see or its conversation
+    does not read, and Invalid for a user or conversation that the search does not have.
     """
     wide: list[Scope] = []
     views: list[View] = []
@@ -92,7 +92,7 @@ async def named(tx: ReadTx, names: Sequence[str], user_id: str | None, conversat
 
 
 async def on_line(tx: ReadTx, conversation: Conversation) -> OnLine | None:
-    """Return the line of a conversation for a search; None if it is in no tree."""
+    """Return a conversation's line for a search; None if it is in no tree."""
     line = conversation.line
     if not line.is_in_tree:
         return None
@@ -106,7 +106,7 @@ async def on_line(tx: ReadTx, conversation: Conversation) -> OnLine | None:
 async def is_hidden(
     tx: ReadTx, conversation: Conversation | None, of: str | None, seq: int | None, made_at: datetime
 ) -> bool:
-    """Return whether a row of a conversation (``of``) is on another line of the tree than the one that asks."""
+    """Return whether a row of the conversation ``of`` is on another line of the asking conversation's tree."""
     if conversation is None or of is None or not conversation.line.is_in_tree:
         return False
     if conversation.line.holds(of, seq, made_at):
