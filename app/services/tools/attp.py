@@ -1,4 +1,4 @@
-"""Run an ATTP document for a model: parse it, run its code with the recall tools available, report the outcome."""
+"""Run an ATTP document of a model: parse it, run its code with the recall tools, report the outcome."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class _Calls:
 async def run_once(
     runtime: Runtime, caller: Caller, conversation_id: str, text: str, idempotency: IdempotencyKey | None
 ) -> str:
-    """Return the response to a document as JSON text; a repeated request gets the same response and recalls nothing.
+    """Return the response to a document as JSON text. A repeated request gets the same response and recalls nothing.
 
     Raises NotFound for an unknown conversation. Errors in the document or its code are part of the response.
     """
@@ -73,7 +73,7 @@ async def _answer(asking: Asker, document: Document, calls: _Calls, language: La
 
 
 async def _run(asking: Asker, code: str, calls: _Calls, language: Language) -> Outcome | None:
-    """Run the code; None if no sandbox is available."""
+    """Run the code. Return None if no sandbox is available."""
 
     async def call(name: str, positional: list[Any], given: dict[str, Any]) -> Reply:
         if len(calls.made) == LIMITS.calls:
@@ -107,7 +107,7 @@ def _failed(document: Document | None, error: str, calls: _Calls) -> dict[str, A
 
 
 def _shape(document: Document | None, calls: _Calls, *, status: str, content: str, **more: Any) -> dict[str, Any]:
-    """Build a response; ``content`` is what to show the model, ``more`` its message, result or error."""
+    """Build a response. ``content`` is shown to the model; ``more`` has its message, result or error."""
     return {
         "status": status, "thought": document.thought if document else None,
         "target": document.target if document else None, **dict.fromkeys(("message", "result", "error")), **more,

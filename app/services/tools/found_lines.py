@@ -1,4 +1,4 @@
-"""The lines and keywords that tools found, as a model reads them."""
+"""Lines and keywords that tools found, in the form that models read."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ QUERY_SHOWN = 100
 
 
 def hit_text(hit: GrepHit, here: str | None, language: Language) -> str:
-    """Format a line for a model; ``here`` is the conversation that asks."""
+    """Format a line for a model. ``here`` is the conversation that asks."""
     role = wording.ON_LINE.say(language, role=who(hit.role, hit.name), line=hit.line.number)
     if hit.archive_id is not None:
         at = {"uuid": hit.archive_id, "offset": hit.line.offset}
@@ -30,7 +30,7 @@ def hit_text(hit: GrepHit, here: str | None, language: Language) -> str:
 
 
 def search_text(found: SearchOutcome, shown: Sequence[Mapping[str, Any]], here: str | None, language: Language) -> str:
-    """Format a search's results, and which of its queries found nothing; ``shown`` are the results as values."""
+    """Format a search's results, given as values in ``shown``, and name the queries that found nothing."""
     lines = []
     for hit, one in zip(found.hits, shown, strict=True):
         key = f"(memory_key {one['memory_key']}, {one['relevance_score']})"
@@ -44,7 +44,7 @@ def search_text(found: SearchOutcome, shown: Sequence[Mapping[str, Any]], here: 
 
 
 def passages_text(title: str, found: Sequence[tuple[SearchHit, str]], here: str | None, language: Language) -> str:
-    """Quote what a search found for a model, by day; ``found`` has the line of each, which ``found_line`` makes."""
+    """Quote search results for a model, by day. ``found`` has each result's line from ``found_line``."""
     told: dict[tuple[str | None, str], list[str]] = {}
     for hit, line in sorted(found, key=lambda one: one[0].told):
         told.setdefault((hit.elsewhere(here), hit.day), []).append(line)
@@ -57,14 +57,14 @@ def passages_text(title: str, found: Sequence[tuple[SearchHit, str]], here: str 
 
 
 def found_line(found: SearchHit, text: str, language: Language) -> str:
-    """Format a memory for a model: page, speaker, text, and how many older ones say the same."""
+    """Format a memory for a model: page, speaker, text and the number of older ones that say the same."""
     more = wording.MORE_LIKE_IT.say(language, count=found.similar) if found.similar else ""
     doubt = wording.DOUBTFUL.say(language) if found.is_doubtful else ""
     return passage_line(found.hit.page or 0, found.role, text, found.name) + more + doubt
 
 
 def found_title(count: int, found: GrepLines, language: Language) -> str:
-    """Return how many lines are shown of how many, and whether everything was read."""
+    """Return a heading: how many of the found lines are shown, and whether everything was read."""
     if not found.hits:
         return (wording.NO_LINE if found.is_complete else wording.NO_LINE_YET).say(language)
     title = wording.SOME_LINES if found.is_complete else wording.SOME_LINES_YET
@@ -72,7 +72,7 @@ def found_title(count: int, found: GrepLines, language: Language) -> str:
 
 
 def first_within(tokens: Sequence[int], room: int) -> int:
-    """Return how many of the first texts fit, at least one."""
+    """Return how many of the first texts fit; at least one."""
     count = 0
     for count, own in enumerate(tokens):
         room -= own

@@ -1,4 +1,4 @@
-"""Anthropic's memory tool (`memory_20250818`): an agent's files, which are its user's, space's or conversation's."""
+"""Anthropic's memory tool (`memory_20250818`): files of an agent's user, space or conversation."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ ABSENT = "The path {path} does not exist. Please provide a valid path."
 
 @dataclass(frozen=True, slots=True)
 class MemoryCall:
-    """A call of the tool in a conversation, and who makes it."""
+    """A call of the tool in a conversation, with its caller."""
 
     conversation_id: str
     arguments: dict[str, Any]
@@ -70,7 +70,7 @@ class _Files:
 
 
 async def run(runtime: Runtime, tenant: UUID, call: MemoryCall, idempotency: IdempotencyKey | None) -> str:
-    """Run a command and return its answer as JSON text; a model's mistake is an answer too. Raises NotFound."""
+    """Run a command and return its answer as JSON text. A model's mistake is an answer too. Raises NotFound."""
 
     async def work(tx: Tx) -> StoredResponse:
         read = conversations.hold if call.writes else conversations.find

@@ -1,7 +1,7 @@
 """The recall agent: an LLM that searches memories until it hands over its findings.
 
-Without an LLM, or if it fails, a fixed policy does the same in a fixed order: search, search again with the words of
-the latest messages, read the best results, hand over. No connection is held during a model call.
+Without an LLM, or if it fails, a fixed policy searches, searches again with words of the latest messages, reads the
+best results and hands over. No connection is held during a model call.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class _AgentRun:
         )
 
     async def use(self, name: str, arguments: dict[str, Any]) -> str:
-        """Run a tool that searches or reads, within its time, and note it."""
+        """Run a tool that searches or reads within its time limit, and note its outcome."""
         refused = self.task.refusal(name)
         if refused is not None:
             self.note(name, arguments, refused, is_error=True)
@@ -164,7 +164,7 @@ async def _hand_over(run: _AgentRun) -> tuple[Handoff, list[dict[str, str]]]:
 
 
 async def _ask(run: _AgentRun) -> Handoff | None:
-    """Iterate until the model hands over; None if it never does. Raises ProviderError."""
+    """Iterate until the model hands over. Return None if it never does. Raises ProviderError."""
     schemas = tools.schemas("openai", AGENT_TOOLS, run.language)
     while True:
         talk = await _opening(run)
@@ -190,7 +190,7 @@ async def _opening(run: _AgentRun) -> list[dict[str, Any]]:
 async def _iterate(
     run: _AgentRun, talk: list[dict[str, Any]], schemas: Sequence[Mapping[str, Any]]
 ) -> Handoff | Literal["expanded"] | None:
-    """Run one iteration; None when its steps are used up, or the model was refused too often."""
+    """Run one iteration. Return None once its steps are used up or the model made too many mistakes."""
     runtime, tenant, conversation = run.asking.runtime, run.asking.tenant, run.asking.conversation
     asked_in = conversation.id if conversation else None
     for _ in range(agent.STEPS_MAX):
@@ -232,7 +232,7 @@ async def _obey(run: _AgentRun, call: ModelToolCall) -> str | Handoff | None:
 
 
 def _read(call: ModelToolCall, language: Language, messages: int) -> tuple[Tool, dict[str, Any]]:
-    """Return the tool that the model called with ``messages`` in view, and with what. Raises Mistake."""
+    """Return the tool that the model called after ``messages``, and its arguments. Raises Mistake."""
     tool = BY_NAME.get(call.name)
     if tool is None:
         raise Mistake(f"There is no tool {call.name[: agent.NAME_SHOWN]!r}; there are {', '.join(BY_NAME)}.", "")
@@ -257,7 +257,7 @@ def _assistant(reply: Reply) -> dict[str, Any]:
 
 
 async def _policy(run: _AgentRun) -> Handoff:
-    """Search; widen by the words of the latest messages if that found little; read the best; hand over."""
+    """Search, widen the search by the latest messages if it found little, read the best and hand over."""
     task = run.task
     await run.use(tools.SEARCH_MEMORIES.name, {"query": run.query})
     best = max(task.seen.values(), default=0.0)
@@ -274,7 +274,7 @@ async def _policy(run: _AgentRun) -> Handoff:
 
 
 def _conclude(run: _AgentRun, confidence: float) -> Handoff:
-    """Hand over what was seen, judged only by its search scores."""
+    """Hand over what was seen, judged by its search scores alone."""
     keys = run.task.best(KEYS_MAX)
     nothing = run.found_nothing or wording.NOTHING_FOUND.say(run.language)
     question = wording.SAY_MORE.say(run.language)

@@ -1,4 +1,4 @@
-"""The tool that writes: what a person said is held, anything else is proposed. The same text is stored once."""
+"""The tool that stores memories: a person's words are held, anything else is proposed. An equal text is stored once."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ MESSAGES_READ = 200
 
 @dataclass(frozen=True, slots=True)
 class _Quote:
-    """A person's own words in a message that say what a model wants remembered."""
+    """The stretch of a person's message that says what a model wants remembered."""
 
     words: str
     seq: int
@@ -50,7 +50,7 @@ class _Quote:
 async def remember(asking: Asker, given: dict[str, Any], *, bound_to: str | None = None) -> Answer:
     """Store a memory of the user or the space, or of the conversation where neither is known.
 
-    It is held where a person said it in the conversation; else it is proposed, and a person accepts or refuses it.
+    It is held if a person said it in the conversation. Otherwise it is proposed, for a person to accept or refuse.
     """
     runtime, language, conversation = asking.runtime, asking.language(given), asking.conversation
     try:
@@ -87,7 +87,7 @@ def _read(given: Mapping[str, Any], language: Language) -> dict[str, Any]:
 
 
 async def _quote(asking: Asker, conversation: Conversation, arguments: Mapping[str, Any]) -> _Quote | None:
-    """Return the newest words of a person, among the conversation's newest messages, that say it."""
+    """Return the newest words of a person that say it, searched in the conversation's newest messages."""
     async with asking.runtime.database.snapshot(asking.tenant) as tx:
         rows = await messages.history(tx, conversation.id, INTEGER_MAX, MESSAGES_READ, newest_first=True)
     return await anyio.to_thread.run_sync(_quote_among, rows, conversation, arguments)
@@ -107,7 +107,7 @@ def _quote_among(
 
 
 def _shows(message: str, words: str, key: str | None) -> bool:
-    """Return whether a message wishes for good what some of its words say, as a key that the rules know."""
+    """Return whether the rules find a lasting wish in some words of a message, under a key that they know."""
     found = wishes_of(message, take_apart(window(message)).prose) if key in CLOSED_KEYS else ()
     return any(
         wish.key == key and wish.reach == "user" and not wish.ends and (wish.text in words or words in wish.text)
@@ -140,7 +140,7 @@ def _prepared(asking: Asker, arguments: Mapping[str, Any], quote: _Quote | None)
 
 
 async def _hold(tx: Tx, asking: Asker, bound_to: str | None) -> None:
-    """Let nobody erase or write anything of the scope meanwhile. Raises NotFound, or Forbidden."""
+    """Lock the scope against erasure and other writers. Raises NotFound or Forbidden."""
     await locks.lock_owner(tx, asking.scope.owner)
     if (conversation := asking.conversation) is None:
         return
@@ -152,7 +152,7 @@ async def _hold(tx: Tx, asking: Asker, bound_to: str | None) -> None:
 
 
 async def _store(tx: Tx, asking: Asker, policy: Policy, new: Remembered, quote: _Quote | None) -> Wording:
-    """Store what is new, and return what the model is told."""
+    """Store the text if it is new, and return the answer for the model."""
     holder = new.scope.owner
     status: Status = "proposed"
     before = await kept.status_of(tx, holder, new.key, new.content)
@@ -171,6 +171,6 @@ async def _store(tx: Tx, asking: Asker, policy: Policy, new: Remembered, quote: 
 
 
 async def _is_there(tx: Tx, conversation: Conversation, quote: _Quote) -> bool:
-    """Return whether nobody erased the message since it was read."""
+    """Return whether the message still exists as it was read."""
     rows = await messages.history(tx, conversation.id, quote.seq - 1, 1, newest_first=False)
     return any(row.seq == quote.seq and recalling.said_text(row) == quote.message for row in rows)

@@ -1,7 +1,7 @@
 """Run the recall tools for a model.
 
-A model's mistake is not an HTTP error: the response tells what would work. A tool only reads; its recalls are counted
-afterwards, in the transaction that also stores the response for a repeated request.
+A model's mistake is not an HTTP error: the response says what would work. Tools only read. Recalls are counted
+afterwards, in the transaction that stores the response for repeated requests.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class Asker:
-    """The conversation, or the user outside of any conversation, that a tool runs for."""
+    """The conversation, or the user outside of conversations, for whom a tool runs."""
 
     runtime: Runtime
     tenant: UUID
@@ -76,11 +76,11 @@ class Asker:
 
     @property
     def views(self) -> tuple[UUID, ...]:
-        """Return the owners that its conversation may view; none: what its user may."""
+        """Return the owners that its conversation can view; empty: those that its user can view."""
         return () if self.conversation is None else tuple(self.conversation.searched)
 
     def sees(self, hit: Hit) -> bool:
-        """Return whether a memory is in view of its conversation, or on its line."""
+        """Return whether its conversation can view a memory, or has it on its line."""
         here = self.conversation
         return here is None or hit.owner in self.views or here.line.holds(*_place(hit))
 
@@ -88,12 +88,12 @@ class Asker:
         return self.views or await views.of_user(tx, self.user_id or "")
 
     def is_alone(self) -> bool:
-        """Return whether the conversation's policy keeps other conversations from it."""
+        """Return whether the conversation's policy limits recalls to itself."""
         here = self.conversation
         return here is not None and self.runtime.policy(here).recall_scope == "conversation"
 
     def language(self, arguments: Mapping[str, Any]) -> Language:
-        """Return the conversation's language; without one, the language of the arguments."""
+        """Return the conversation's language, or without one that of the arguments."""
         if self.conversation is not None:
             return self.conversation.language or "en"
         return language_of(" ".join(value[:1000] for value in arguments.values() if isinstance(value, str)))
@@ -101,19 +101,19 @@ class Asker:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A tool's result: ``content`` for a model, ``value`` for its code. ``pages``: the first and last recalled page."""
+    """A tool's result: ``content`` for a model, ``value`` for its code, ``pages`` from first to last recalled page."""
 
     content: str
     value: Any = None
     is_error: bool = False
     pages: tuple[int, int] | None = None
     note: str = ""
-    """For a model that sees what its code made of the value: that nothing was found, what the search lacks now."""
+    """For a model that reads only what its code makes of the value: nothing was found, or what the search lacked."""
 
 
 @dataclass(frozen=True, slots=True)
 class ToolRun:
-    """A call to run: its arguments are read."""
+    """A call to run, with validated arguments."""
 
     asking: Asker
     arguments: dict[str, Any]
@@ -136,9 +136,9 @@ class ToolRun:
         return self.asking.conversation.id if self.asking.conversation is not None else None
 
     def here(self, *, searches: bool = True) -> str | None:
-        """Return the only conversation that the tool may look at; None for all that may be viewed.
+        """Return the only conversation that the tool reads; None: everything that can be viewed.
 
-        ``searches``: by owners, of which a sub-agent's has its own; else it would read all of the user's.
+        A sub-agent is an owner, which limits what it ``searches``; other tools would read everything of its user.
         """
         asking, conversation = self.asking, self.asking.conversation
         here = asking.is_alone() or self.arguments.get("this_conversation", False)
@@ -155,7 +155,7 @@ class ToolRun:
 
 
 def checked(name: str, arguments: dict[str, Any]) -> ToolCall:
-    """Return the call. Raises NotFound for an unknown tool."""
+    """Return the call of a known tool. Raises NotFound."""
     tool = tools.BY_NAME.get(tools.SHORT_NAMES.get(name, name))
     if tool is None:
         raise errors.NotFound(f"There is no such tool. The tools are {', '.join(tools.BY_NAME)}.")
@@ -165,7 +165,7 @@ def checked(name: str, arguments: dict[str, Any]) -> ToolCall:
 async def asker(
     runtime: Runtime, tenant: UUID, user_id: str | None, conversation_id: str | None, *, sensitive: bool = False
 ) -> Asker:
-    """Return the asker. Raises NotFound for a conversation that is unknown or not the user's."""
+    """Return the asker. Raises NotFound if the conversation is unknown or not the user's."""
     if conversation_id is None:
         return Asker(runtime, tenant, user_id, sensitive=sensitive)
     async with runtime.database.snapshot(tenant) as tx:
@@ -176,7 +176,7 @@ async def asker(
 async def run_once(
     runtime: Runtime, caller: Caller, conversation_id: str, call: ToolCall, idempotency: IdempotencyKey | None
 ) -> str:
-    """Return the tool's answer as JSON text; a repeated request is answered alike and recalls nothing."""
+    """Return the tool's answer as JSON text. A repeated request gets the same answer and recalls nothing."""
     tenant = caller.tenant
     if idempotency is not None and (stored := await idempotency.find_response(runtime.database, tenant)) is not None:
         return stored
@@ -189,7 +189,7 @@ async def run_once(
 async def keep(
     asking: Asker, answers: Sequence[Answer], response: str, idempotency: IdempotencyKey | None = None
 ) -> str:
-    """Count what was recalled and keep what is said under the request's key, in one transaction."""
+    """Count recalls and store the response under the request's key, in one transaction."""
     pages = [answer.pages for answer in answers if answer.pages is not None]
     runtime, tenant, conversation = asking.runtime, asking.tenant, asking.conversation
     if idempotency is None and (not pages or conversation is None):
@@ -207,7 +207,7 @@ async def keep(
 
 
 async def run(asking: Asker, call: ToolCall) -> Answer:
-    """Run a tool. Takes its own connections, and writes nothing."""
+    """Run a tool, which takes its own connections and writes nothing."""
     language = asking.language(call.arguments)
     try:
         arguments = read(call.tool, call.arguments, language)
@@ -248,7 +248,7 @@ async def _recall_page(call: ToolRun) -> Answer:
 
 
 async def _recall_run(call: ToolRun, run: tuple[int, int]) -> Answer:
-    """Return the lines of a run of pages, as many of its pages as a call has room for."""
+    """Return the lines of as many pages of a run as the call has room for."""
     found: list[PageEntry] = []
     pages = range(run[0], min(run[1], run[0] + RUN_MAX - 1) + 1)
     async with call.runtime.database.snapshot(call.tenant) as tx:
@@ -340,7 +340,7 @@ def _results(hits: Sequence[SearchHit], query: str) -> list[dict[str, Any]]:
 
 
 async def _grep(call: ToolRun) -> Answer:
-    """Return the newest matching lines that a call has room for, older ones before newer."""
+    """Return the newest matching lines that the call has room for, oldest first."""
     try:
         pattern = grepping.pattern_of(call.arguments["pattern"], is_regex=call.arguments.get("regex", False))
         found = await grepping.find(
@@ -362,7 +362,7 @@ async def _grep(call: ToolRun) -> Answer:
 
 
 async def _recall_memory(call: ToolRun) -> Answer:
-    """Return the best passages in full that a call has room for, older ones before newer."""
+    """Return the best passages that the call has room for in full, oldest first."""
     query: str = call.arguments["query"]
     limit = call.runtime.defaults.recall_top_k
     request = SearchRequest(

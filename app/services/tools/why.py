@@ -1,4 +1,4 @@
-"""Explain a message's place in a window: where it is, what would bring it back, and what that costs."""
+"""Explain a message's place in a window, the calls that would bring it back, and their costs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from app.store import messages
 async def why(
     runtime: Runtime, caller: Caller, conversation_id: str, seq: int, request: ContextRequest
 ) -> dict[str, Any]:
-    """Return the place of a message in the window that a request would show now. It is a look: nothing is recorded.
+    """Return the place of a message in the window that a request would get now. Nothing is recorded.
 
     Raises NotFound, or BudgetTooSmall.
     """
@@ -58,7 +58,7 @@ async def why(
 
 
 async def places(runtime: Runtime, tenant: UUID, conversation: Conversation, page: int) -> dict[int, Place]:
-    """Return the places of a page's messages in the conversation's own window; none where no window fits."""
+    """Return the places of a page's messages in the conversation's own window; empty if no window fits."""
     try:
         shown = await context.look(runtime, tenant, conversation.id, ContextRequest(chooses=False))
     except errors.BudgetTooSmall:
@@ -72,7 +72,7 @@ _MARKS = {"erased": wording.ERASED, "pruned": wording.PRUNED}
 
 
 def _recalls(row: HistoryMessage, place: Place, text: str) -> Iterator[ToolCall]:
-    """Yield the calls that could bring back what is not in view."""
+    """Yield calls that could bring back a message that is not in view."""
     if text == "erased":
         return
     for uuid in row.archive_ids:
@@ -86,7 +86,7 @@ def _recalls(row: HistoryMessage, place: Place, text: str) -> Iterator[ToolCall]
 
 
 async def _tried(asking: Asker, call: ToolCall, row: HistoryMessage, parts: Sequence[str]) -> dict[str, Any] | None:
-    """Run a call, which writes nothing, and return what it costs; None if it does not lead to the message."""
+    """Run a call, which writes nothing, and return its cost; None if its answer lacks the message."""
     answer = await tool_calls.run(asking, call)
     is_search = call.tool is SEARCH_MEMORIES
     if answer.is_error or (is_search and not any(str(row.id) in hit["message_ids"] for hit in answer.value)):

@@ -54,7 +54,7 @@ def conversation_view(conversation: Conversation) -> dict[str, Any]:
 
 
 async def message_views(tx: ReadTx, rows: Sequence[HistoryMessage], language: Language) -> list[dict[str, Any]]:
-    """Return stored messages as they were sent, with Quire's own fields."""
+    """Return stored messages as sent, with Quire's own fields."""
     archive_ids = [uuid for row in rows for uuid in row.archive_ids]
     texts = await messages.archived_texts(tx, archive_ids) if archive_ids else {}
     size = sum(len(row.body) for row in rows)
@@ -87,8 +87,8 @@ def _message_view(row: HistoryMessage, texts: dict[UUID, str], language: Languag
 async def contents_view(
     runtime: Runtime, tx: ReadTx, conversation: Conversation, budget: int | None = None
 ) -> dict[str, Any]:
-    """Return the contents page as a window shows it, and its entries with up-to-date recall counts. ``budget``: the
-    window's; None for the conversation's own.
+    """Return the contents page as a window of the ``budget`` (None: the conversation's own) shows it, and its entries
+    with current recall counts.
     """
     cut = await cuts.newest(runtime, tx, conversation, budget)
     listed, text = list(cut.head.listed), contents_of(cut.head.text)
@@ -104,7 +104,7 @@ async def contents_view(
 
 
 def _entry(row: ListedPage, entry: PageEntry) -> dict[str, Any]:
-    """Return a page as listed on the contents page."""
+    """Return a page's entry on the contents page."""
     return {
         "page": entry.page,
         "title": entry.title,
@@ -116,7 +116,7 @@ def _entry(row: ListedPage, entry: PageEntry) -> dict[str, Any]:
 
 
 async def page_items(tx: ReadTx, conversation_id: str, rows: Sequence[ListedPage]) -> list[dict[str, Any]]:
-    """Return pages as lists show them, with the model's titles where there are any."""
+    """Return pages for a list, with the model's titles if there are any."""
     entries = await heads.entries(tx, conversation_id, [row.page for row in rows])
     return [_page_item(row, entries[row.page]) for row in rows]
 
@@ -149,7 +149,7 @@ async def page_view(tx: ReadTx, conversation: Conversation, page: int) -> dict[s
 async def summary_view(runtime: Runtime, tx: ReadTx, conversation: Conversation) -> dict[str, Any]:
     """Return the newest summary, with earlier versions.
 
-    Until a model has written one, it is the map in the window's head, or of the messages so far.
+    Until a model has written one, it is the map from the window's head, or one made from the messages so far.
     """
     versions = await summaries.browse(tx, conversation.id, VERSIONS_SHOWN)
     newest = _version(*versions[0]) if versions else await _extractive_summary(runtime, tx, conversation)

@@ -64,7 +64,7 @@ def job_view(row: ListedJob) -> dict[str, Any]:
 
 
 async def work_warnings(runtime: Runtime) -> list[dict[str, str]]:
-    """Return warnings for an operator. The API works nevertheless: windows use what there is."""
+    """Return warnings for the operator. The API works nevertheless, because windows use what exists."""
     warnings = {
         lane: {"code": "lane_stopped", "detail": f"the provider of the lane {lane} does not take us: {words}"}
         for lane, words in runtime.lanes_stopped.items()
@@ -90,7 +90,7 @@ async def _storage_fault(database: Database, code: str, words: str) -> str:
 
 
 async def measure(runtime: Runtime) -> None:
-    """Set the gauges that are read on request: the work of all tenants, and this process's connections."""
+    """Set the gauges that are computed per scrape: the work of all tenants, and this process's connections."""
     metrics = runtime.metrics
     for gauge in (metrics.jobs, metrics.unclaimed, metrics.oldest, metrics.stopped):
         gauge.clear()

@@ -1,4 +1,4 @@
-"""Show what models were used for, what became of a conversation's proxied requests, and what that costs."""
+"""Show the usage and cost of models, and the outcome of proxied requests."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ TOKENS = tuple(member.name for member in fields(ModelUsage))
 def usage_items(
     rows: Iterable[tuple[str, str, Spent]], name: str, prices: Prices, bytes_of: Mapping[str, int]
 ) -> list[dict[str, Any]]:
-    """Return an item for each name of the rows, in their order; ``name`` is what a caller calls it.
+    """Return an item for each name in the rows, in order. ``name`` is the item's member for it.
 
-    The cost is by the prices of today: of the models whose price is known, and None if no call's is.
+    Costs use today's prices and count models with a known price; None if no call has one.
     """
     items: dict[str, dict[str, Any]] = {}
     for named, model, spent in rows:
@@ -41,7 +41,7 @@ def usage_items(
 
 
 def request_view(name: UUID, done: ProxiedRequest, prices: Prices) -> dict[str, Any]:
-    """Return a proxied request for a caller. The cost is by the prices of today."""
+    """Return a proxied request, with its cost at today's prices."""
     shown = asdict(done)
     used = shown.pop("usage") or dict.fromkeys(TOKENS)
     return {
@@ -51,7 +51,7 @@ def request_view(name: UUID, done: ProxiedRequest, prices: Prices) -> dict[str, 
 
 
 def request_sums(shown: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Sum requests up. The cost is None if no request's is known."""
+    """Return the sums over requests. The cost is None if no request's cost is known."""
     costs = [one["cost"] for one in shown if one["cost"] is not None]
     return {
         "requests": len(shown), "failed": sum(one["error"] is not None for one in shown),
