@@ -12,6 +12,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
+from zipfile import ZIP_DEFLATED, ZipFile
 
 import asyncpg
 import httpx
@@ -60,6 +61,45 @@ def test_a_file_that_says_whose_it_is_needs_no_options(
     assert found["imported"]["messages"] == len(client.get(f"/conversations/{kept['id']}/messages").json()["items"])
     again = receipt(base_url, file)
     assert (again["imported"], again["matched"]["conversations"]) == ({}, 1)
+
+
+def zipped(path: Path, files: Json) -> Path:
+    with ZipFile(path, "w", ZIP_DEFLATED) as archive:
+        for name, value in files.items():
+            archive.writestr(name, value if isinstance(value, bytes) else json.dumps(value))
+    return path
+
+
+def test_an_export_is_taken_as_it_is_downloaded(client: httpx.Client, base_url: str, tmp_path: Path) -> None:
+    archive = zipped(tmp_path / "export.zip", {"conversations.json": CHATGPT, "file-a.png": b"\x89PNG"})
+    assert receipt(base_url, archive, "--user", "u")["imported"]["conversations"] == 2
+    assert "Plot it" in said(client, "chatgpt:c1")
+    assert receipt(base_url, archive, "--user", "u")["imported"] == {}
+    for name, content in (("pictures.zip", {"a.png": b"\x89PNG"}), ("cut.zip", None)):
+        file = zipped(tmp_path / name, content) if content else tmp_path / name
+        if content is None:
+            file.write_bytes(archive.read_bytes()[40:])
+        done = quire(base_url, "import", str(file), "--user", "u")
+        assert (done.exit_code, name in done.output, "ZIP archive" in done.output) == (1, True, True)
+
+
+PROJECT = {
+    "uuid": "p1", "name": "Bakery", "description": "", "is_private": True, "is_starter_project": False,
+    "prompt_template": "Answer as a baker.", "created_at": "2025-10-03T12:00:00+00:00",
+    "docs": [{"uuid": "d1", "filename": "oven.md", "content": "The oven wants 230 degrees.", "created_at": None}],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("value", [PROJECT, [PROJECT, {**PROJECT, "is_starter_project": True}]])
+def test_a_projects_files_are_found_and_its_instructions_wait_for_the_person(
+    client: httpx.Client, base_url: str, tmp_path: Path, value: Any
+) -> None:
+    receipt(base_url, written(tmp_path, "projects/p1.json", value), "--user", "u")
+    [told] = client.get("/memories", params={"user_id": "u", "status": "proposed"}).json()["items"]
+    assert (told["content_preview"], told["pinned"], told["source"]) == ("Answer as a baker.", False, "import")
+    asked = {"user_id": "u", "query": "How hot is the oven?", "search_mode": "keyword"}
+    [hit] = client.post("/memories/search", json=asked).json()["results"]
+    assert "The oven wants 230 degrees." in hit["content_preview"]
 
 
 @pytest.mark.parametrize("name", sorted(one.name for one in WRITTEN.iterdir()))

@@ -14,13 +14,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import IO, Any, Final
 from urllib.parse import quote
+from zipfile import is_zipfile
 
 import click
 import httpx
 
 from quire_command.files import kinds, lines, writing
 from quire_command.files.kinds import Kind
-from quire_command.files.packed import dump
+from quire_command.files.packed import dump, unzipped
 from quire_command.files.pam import bundle
 from quire_command.files.reading import LARGE_BYTES, LOOKED_AT, NAMED_MAX, Document, document, looks_like, size_of
 from quire_command.files.values import Found, Memory, Skipped, Talk, dumps
@@ -78,18 +79,19 @@ class Receipt:
 
 
 class _Source(click.Path):
-    """A file, a folder, "-", or the URL of a database, which is dumped into a file that is gone at the end."""
+    """A file, a folder, "-", or what is unpacked into a folder that is gone at the end: a ZIP archive, a database."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         scheme, _, rest = str(value).partition("://")
-        if scheme.startswith("postgres") and rest:
+        is_database = scheme.startswith("postgres") and bool(rest)
+        if is_database or is_zipfile(value):
             folder = TemporaryDirectory()
             assert ctx is not None
             ctx.find_root().call_on_close(folder.cleanup)
             try:
-                value = dump(str(value), Path(folder.name))
+                value = (dump if is_database else unzipped)(value, Path(folder.name))
             except ValueError as error:
-                raise click.ClickException(str(error)) from None
+                raise click.ClickException(str(error) if is_database else f"{value} {error}.") from None
         elif scheme.startswith("sqlite") and rest:
             value = rest.removeprefix("/")
         return super().convert(value, param, ctx)
@@ -110,7 +112,7 @@ def import_file(
 ) -> None:
     """Put FILE, which `quire export` or another tool wrote, or a folder of such files, into a Quire. `-` is stdin.
 
-    It can be a database, too: a file of SQLite, or the URL of a PostgreSQL (which `pg_dump` reads).
+    It can be a ZIP archive, or a database: a file of SQLite, or the URL of a PostgreSQL (which `pg_dump` reads).
 
     It can be repeated, whole or after it was cut off: what is there already is left as it is, and what a source has
     more since is added.

@@ -275,21 +275,20 @@ _ROOT = "00000000-0000-4000-8000-000000000000"
 
 def knows_claude_ai(document: Document) -> bool:
     first = document.value[0] if isinstance(document.value, list) and document.value else document.value
-    return isinstance(first, dict) and ("chat_messages" in first or "conversations_memory" in first)
+    return isinstance(first, dict) and any(name in first for name in ("chat_messages", *_BESIDE_CHATS))
 
 
 def claude_ai(document: Document) -> Iterator[Found]:
-    """Read a Claude.ai export: `conversations.json`, or what Claude remembered, which is proposed as memories.
+    """Read a Claude.ai export: its conversations, projects, or what Claude remembered, which is proposed as memories.
 
     The newest message is the end of what is shown.
     """
-    if isinstance(document.value, dict) and "conversations_memory" in document.value:  # since August 2026 in no list
-        yield from _claude_memories(document.value)
-        return
-    for number, found in enumerate(rows_of(document.value, "conversations"), 1):
+    value = document.value  # since August 2026 each project, and what Claude remembered, is in no list
+    is_alone = isinstance(value, dict) and any(name in value for name in _BESIDE_CHATS)
+    for number, found in enumerate([value] if is_alone else rows_of(value, "conversations"), 1):
         messages, uuid = found.get("chat_messages"), found.get("uuid")
-        if "conversations_memory" in found:
-            yield from _claude_memories(found)
+        if read := next((read for name, read in _BESIDE_CHATS.items() if name in found), None):
+            yield from read(found)
             continue
         if messages is None or not uuid:
             raise ValueError("a conversation has no `chat_messages` or no `uuid`")
@@ -320,6 +319,27 @@ def _claude_memories(found: Json) -> Iterator[Memory]:
         for part in re.split(r"\n(?=#|\*\*[^*\n]+\*\*\s*\n)", text or ""):
             if part.strip():
                 yield _proposed(f"Claude.ai: {about}", part.strip(), time_of(at))
+
+
+def _claude_project(found: Json) -> Iterator[Found]:
+    """Yield a project's files, and its instructions, which held in it alone: they are proposed and not pinned."""
+    about, told = f"Claude.ai: project {found.get('name') or found.get('uuid')}", found["prompt_template"]
+    documents = [one for one in found.get("docs") or [] if one.get("content")]
+    if found.get("is_starter_project") or not (told or documents):
+        yield Skipped(about, "it has no instructions and no files of its person")
+        return
+    if told:
+        yield _proposed(about, told.strip(), time_of(found.get("updated_at")))
+    for one in documents:
+        name, at = str(one.get("filename") or one["uuid"]), time_of(one.get("created_at"))
+        text = f"{name}\n{one['content']}"
+        yield Memory(f"claude-ai:{one['uuid']}", text, {"from": about}, at, more={"source": "import"})
+
+
+_BESIDE_CHATS: Mapping[str, Callable[[Json], Iterator[Found]]] = {
+    "conversations_memory": _claude_memories, "prompt_template": _claude_project,
+}  # fmt: skip
+"""The readers of what an export has beside conversations, by a member that only it has."""
 
 
 def _chat(message: Json) -> Iterator[Said]:

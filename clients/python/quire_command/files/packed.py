@@ -1,4 +1,4 @@
-"""MessagePack as LangGraph writes it, and the rows of a PostgreSQL dump."""
+"""MessagePack as LangGraph writes it, the rows of a PostgreSQL dump, and ZIP archives."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ import re
 import shutil
 import struct
 import subprocess
+import zlib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
+from zipfile import BadZipFile, ZipFile
 
 _FIXED: Mapping[int, str] = {
     0xCA: ">f", 0xCB: ">d", 0xCC: ">B", 0xCD: ">H", 0xCE: ">I", 0xCF: ">Q", 0xD0: ">b", 0xD1: ">h", 0xD2: ">i",
@@ -109,6 +111,27 @@ def dump(url: str, folder: Path) -> Path:
         said = done.stderr.strip().replace(url, name).splitlines()
         raise ValueError(f"pg_dump failed: {said[0] if said else done.returncode}")
     return file
+
+
+def unzipped(path: Path, folder: Path) -> Path:
+    """Unpack an archive's JSON, without the pictures beside it, into a folder, and return that. Raises ValueError."""
+    try:
+        with ZipFile(path) as archive:
+            wanted = [one for one in archive.infolist() if one.filename.endswith((".json", ".jsonl"))]
+            if not wanted:
+                raise ValueError("is a ZIP archive without JSON")
+            if sum(one.file_size for one in wanted) > shutil.disk_usage(folder).free:
+                raise ValueError("is a ZIP archive that is larger than the disk has room for")
+            archive.extractall(folder, wanted)
+    except (
+        BadZipFile,
+        NotImplementedError,
+        OSError,
+        RuntimeError,
+        zlib.error,
+    ) as error:  # RuntimeError: it has a password
+        raise ValueError(f"is a ZIP archive that cannot be read: {error}") from None
+    return folder
 
 
 _COPY = re.compile(r'^COPY (?:[\w"]+\.)?"?(\w+)"? \(([^)]*)\) FROM stdin;$')
