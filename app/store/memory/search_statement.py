@@ -38,9 +38,9 @@ neighbours need not join it.
 ARCHIVE_PASSAGES = 3
 """Passages of one archive among the results: a log that has the query's words everywhere would fill them."""
 
-PART_MAX, POSTED_MAX = 0.05, 4_000
+PART_MAX, POSTED_MAX = 0.05, 2_000
 """The share, and the number, of memories that the query's rarest words find together; by words alone twice as much."""
-LISTS, NEAR = 24, 600
+LISTS, NEAR = 24, 500
 """The lists of vectors that are read, and the nearest vectors of these: some more than are looked at."""
 
 _SQL = SqlFile(
