@@ -32,8 +32,7 @@ from app.runtime import Runtime
 from app.services import events
 from app.services.lifecycle import erasing, retention
 from app.services.limits import count_tenant
-from app.store import idempotency, locks
-from app.store.memory import remembered
+from app.store import idempotency
 from app.store.operators import audit, chores, limits
 from app.store.proxy import proxied_requests
 
@@ -62,16 +61,8 @@ async def _erase_expired_archives(runtime: Runtime, tenant: UUID, _: Any) -> Non
 
 
 async def _erase_expired_memories(runtime: Runtime, tenant: UUID, _: Any) -> None:
-    while owners := await _owners_of_expired(runtime, tenant):
-        for owner in owners:
-            async with runtime.database.begin(tenant) as tx:
-                await locks.lock_owner(tx, owner)
-                await remembered.delete_expired(tx, owner)
-
-
-async def _owners_of_expired(runtime: Runtime, tenant: UUID) -> list[UUID]:
-    async with runtime.database.snapshot(tenant) as tx:
-        return await remembered.owners_of_expired(tx)
+    while await erasing.erase_expired_memories(runtime, tenant):
+        pass
 
 
 async def _retain(runtime: Runtime, tenant: UUID, _: Any) -> None:

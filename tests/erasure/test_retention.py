@@ -9,6 +9,7 @@ import asyncpg
 import httpx
 import pytest
 
+from app import worker
 from app.assembly import runtime_of
 from app.jobs.page import index_page
 from app.postgres.embedded import EmbeddedPostgres
@@ -16,7 +17,7 @@ from app.postgres.tenants import DEFAULT_TENANT
 from app.queue import table
 from app.services.lifecycle import retention
 from app.settings import Settings
-from tests.api.kit import append, assistant, contents, history, ok, path, recall, turn, user, window
+from tests.api.kit import append, assistant, call, contents, history, ok, path, recall, result, turn, user, window
 from tests.archive.conftest import Grep
 from tests.archive.made import all_text, archived, load_tool, loaded, made
 
@@ -175,6 +176,33 @@ def test_an_archive_that_expires_is_hidden_in_every_branch(client: httpx.Client,
     for name in "tb":
         assert "There is no such archive" in load_tool(client, name, uuid=uuid)["content"]
     assert len(history(client, "b")) == len(history(client, "t")) + 2
+
+
+def test_a_memory_that_expires_takes_every_copy_with_it(
+    client: httpx.Client, settings: Settings, postgres: EmbeddedPostgres, run_as_superuser: Sql, tables_with: Grep
+) -> None:
+    for text, pinned in (
+        ("The alarm's code is Xylocarpus 4471.", True),
+        ("The kettle's service code is Xylocarpus green.", False),
+    ):
+        body = {"user_id": "u", "content": text, "expires_at": "2100-01-01T00:00:00Z", "pinned": pinned}
+        ok(client.post("/memories", json=body, headers={"Idempotency-Key": f"pinned: {pinned}"}), 201)
+    append(client, "c", [user("Tell me about the kettle."), call("a", name="recall_memory")])
+    found = ok(client.post(path("c", "tools", "recall_memory"), json={"arguments": {"query": "the green kettle"}}))
+    append(client, "c", [result("a", found["content"])])
+    append(client, "d", [user("What is the kettle's service code?")])
+    assert ("green" in all_text(window(client, "c")), "4471" in all_text(window(client, "d"))) == (True, True)
+    assert "green" in all_text(window(client, "d"))
+
+    async def housekeep() -> None:
+        async with runtime_of(settings, postgres.app_dsn) as runtime:
+            await worker.keep_house(runtime)
+
+    run_as_superuser("UPDATE memories SET expires_at = now() - interval '1 second' WHERE content LIKE '%Xylocarpus%'")
+    asyncio.run(housekeep())
+    assert tables_with("Xylocarpus") == []
+    for name in "cd":
+        assert "Xylocarpus" not in all_text(window(client, name))
 
 
 def test_only_what_nobody_shares_goes_with_a_branch(client: httpx.Client, run_as_superuser: Sql) -> None:

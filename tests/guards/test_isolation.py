@@ -702,10 +702,10 @@ async def test_a_memory_of_another_tenant_is_neither_read_nor_erased(
                 await as_tenant(tx, BOB).fetch(portable.MEMORIES, None, Scope("user", "u").owner, UUID(int=0), True, 9)
                 == []
             )
-            assert await remembered.owners_of_expired(as_tenant(tx, BOB)) == []
-            assert await remembered.delete_expired(as_tenant(tx, tenant), Scope("user", "u").owner) == 0
+            assert await remembered.expired(as_tenant(tx, BOB)) == []
+            assert await remembered.expired(as_tenant(tx, tenant), Scope("user", "u").owner) == []
     async with made.database.begin(BOB) as tx:
-        assert await remembered.delete_expired(as_tenant(tx, BOB), Scope("user", "u").owner) == 1
+        assert await remembered.expired(as_tenant(tx, BOB)) == [(key, Scope("user", "u").owner)]
 
 
 async def test_vectors_of_another_tenant_are_neither_seen_nor_written(

@@ -440,31 +440,48 @@ async def erase_memory(
     owner = errors.existing(await remembered.owner(tx, key), "memory")
     await views.require_write(tx, owner, bound_to)
     await locks.lock_owner(tx, owner)
-    known = await kept.one(tx, key)
-    place = known.conversation_id if known is not None and known.pinned else None
-    if place is not None:
-        await conversations.lock(tx, place)
-    content = (await remembered.contents(tx, [key], sensitive=sensitive)).get(key)
-    repeated, loaded = RepeatedPlaces(), list[StoredMessage]()
-    if content is not None:
-        repeated = await repeats.find(tx, owner, repeats.source_of([content.content]))
-        loaded = await lock_repeats(tx, repeated, () if place is None else {place})
-    parts = await remembered.parts(tx, key)
-    gone = errors.existing(await remembered.delete(tx, key, sensitive=sensitive), "memory")
-    await kept.settle(tx, [gone])
-    done = Erasure(counts=Counter(memories=1))
-    done.add_texts(await served.forget_memories(tx, [gone.id]) + await served.forget_quoting(tx, parts))
-    if loaded:
-        await put_marks(tx, erasure_plan.marks(loaded, tx.rules), done)
-    touched = {message.conversation_id for message in loaded} | ({place} if place is not None else set())
-    if touched:
-        await begin_generations(tx, touched, done)
-    redaction = Redaction(erased=names([key, *(message.id for message in loaded)]))
-    await redact(tx, owner, redaction, repeated.answers, done)
-    if known is not None:
-        await limits.recount(tx, known.user_id or known.scope.user_id)
+    done = await _erase_memories(tx, owner, [key], sensitive=sensitive)
     await _certify_gone(tx, "memory", key, done)
     return owner, done
+
+
+async def erase_expired_memories(runtime: Runtime, tenant: UUID) -> int:
+    """Erase expired memories and what repeats them, owner by owner. Return how many were due."""
+    async with runtime.database.snapshot(tenant) as reading:
+        due = await remembered.expired(reading)
+    for owner in sorted({owner for _, owner in due}):
+        async with runtime.database.begin(tenant) as opened:
+            tx = ErasingTx(runtime, opened)
+            await locks.lock_owner(tx, owner)
+            await _erase_memories(tx, owner, [key for key, _ in await remembered.expired(tx, owner)], sensitive=True)
+    return len(due)
+
+
+async def _erase_memories(tx: ErasingTx, owner: UUID, keys: Sequence[UUID], *, sensitive: bool) -> Erasure:
+    """Delete memories of a locked owner, and what repeats them. Raises NotFound."""
+    known = [one for key in keys if (one := await kept.one(tx, key)) is not None]
+    places = {one.conversation_id for one in known if one.pinned and one.conversation_id is not None}
+    for place in sorted(places):
+        await conversations.lock(tx, place)
+    wholes = {**await remembered.contents(tx, keys, sensitive=sensitive), **{one.id: one for one in known}}
+    repeated, loaded = RepeatedPlaces(), list[StoredMessage]()
+    if wholes:
+        repeated = await repeats.find(tx, owner, repeats.source_of([one.content for one in wholes.values()]))
+        loaded = await lock_repeats(tx, repeated, places)
+    parts = [part for key in keys for part in await remembered.parts(tx, key)]
+    gone = [errors.existing(await remembered.delete(tx, key, sensitive=sensitive), "memory") for key in keys]
+    await kept.settle(tx, gone)
+    done = Erasure(counts=Counter(memories=len(gone)))
+    done.add_texts(await served.forget_memories(tx, [one.id for one in gone]) + await served.forget_quoting(tx, parts))
+    if loaded:
+        await put_marks(tx, erasure_plan.marks(loaded, tx.rules), done)
+    if touched := {message.conversation_id for message in loaded} | places:
+        await begin_generations(tx, touched, done)
+    redaction = Redaction(erased=names([*keys, *(message.id for message in loaded)]))
+    await redact(tx, owner, redaction, repeated.answers, done)
+    for user in {one.user_id or one.scope.user_id for one in known}:
+        await limits.recount(tx, user)
+    return done
 
 
 async def _certify_gone(tx: ErasingTx, of: str, name: UUID, done: Erasure) -> None:

@@ -13,7 +13,6 @@ from app.core.search.narrowing import OWN_TYPES, Narrowing
 from app.core.window.kept import CLOSED_KEYS, Status, StoredMemory, Then
 from app.postgres.statements import SqlFile, values_of
 from app.postgres.transactions import ReadTx, Tx
-from app.store import served
 from app.store.memory import embeddings, kept
 from app.store.memory.kept import Gone
 from app.store.memory.memories import OnLine
@@ -231,26 +230,13 @@ async def delete(tx: Tx, memory: UUID, *, sensitive: bool) -> Gone | None:
     return Gone(*row) if row is not None else None
 
 
-DELETE_EXPIRED = f"""
-DELETE FROM memories WHERE tenant_id = $1 AND id IN (
-  SELECT id FROM memories
-   WHERE tenant_id = $1 AND owner = $2 AND expires_at <= now() AND part_of IS NULL LIMIT 500)
-RETURNING {kept.GONE}
-"""
-# Some owners of memories that are past their time.
-OWNERS_OF_EXPIRED = """
-SELECT DISTINCT owner FROM (
-  SELECT owner FROM memories WHERE tenant_id = $1 AND expires_at <= now() AND part_of IS NULL LIMIT 500) m
+# Some memories that are past their time: of an owner, or, if $2 is null, of any.
+EXPIRED = """
+SELECT id, owner FROM memories
+ WHERE tenant_id = $1 AND expires_at <= now() AND part_of IS NULL AND ($2::uuid IS NULL OR owner = $2) LIMIT 100
 """
 
 
-async def owners_of_expired(tx: ReadTx) -> list[UUID]:
-    return [row["owner"] for row in await tx.fetch(OWNERS_OF_EXPIRED)]
-
-
-async def delete_expired(tx: Tx, owner: UUID) -> int:
-    """Delete some of an owner's expired memories and return how many. The owner must be locked."""
-    gone = [Gone(*row) for row in await tx.fetch(DELETE_EXPIRED, owner)]
-    await kept.settle(tx, gone)
-    await served.forget_memories(tx, [one.id for one in gone])
-    return len(gone)
+async def expired(tx: ReadTx, owner: UUID | None = None) -> list[tuple[UUID, UUID]]:
+    """Return some expired memories, each with its owner."""
+    return [(row["id"], row["owner"]) for row in await tx.fetch(EXPIRED, owner)]
