@@ -86,6 +86,14 @@ def test_a_memory_that_was_told_comes_too(client: httpx.Client) -> None:
     assert "4471" in texts(window(client, "c"))[-2]
 
 
+def test_what_is_kept_in_mind_is_told_once(client: httpx.Client) -> None:
+    code = "The alarm's code\nis 4471."
+    ok(client.post("/memories", json={"user_id": "u", "content": code, "pinned": True}), 201)
+    append(client, "c", [user("What is the alarm's code?")])
+    for query in (None, "the alarm's code"):
+        assert canonical(window(client, "c", query=query)["messages"]).count("4471") == 1
+
+
 def test_the_same_request_of_another_conversation_brings_nothing_in(client: httpx.Client) -> None:
     pdf = {"type": "file", "file": {"filename": "a.pdf", "file_data": "data:application/pdf;base64,JVBERi0xLjQK"}}
     said = user([pdf, {"type": "text", "text": "Summarise the attached contract"}])
