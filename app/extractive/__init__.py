@@ -1,1 +1,1 @@
-"""Understanding text without a model: lines, titles, key terms, summaries and standing notes."""
+"""Analyse text without a model: lines, titles, key terms, summaries and lasting wishes."""

@@ -21,7 +21,7 @@ _RULE = re.compile(r"[\s|:+=_*#~.-]+$")
 _DATA_LINE = re.compile(r"\s*(?:[\[{](?:[\s\"'\[{]|$)|\"[^\"\n]{1,80}\"\s*:|\|.*\|\s*$)")
 _CODE = patterns_of(Path(__file__).with_name("code.txt"), ("code", "log"))
 SEEN = 400
-"""Characters of a line by which its kind is told."""
+"""Characters of a line that are read to classify it."""
 CODE_LINE, LOG_LINE = re.compile(_CODE["code_line"], re.ASCII), re.compile(_CODE["log_line"])
 _DEFINITION = re.compile(_CODE["definition"], re.MULTILINE)
 _HINTS: Mapping[str, tuple[str, ...]] = {
@@ -36,7 +36,7 @@ _HINTS: Mapping[str, tuple[str, ...]] = {
     "CSS": (";\n", "{\n"),
     "Shell": ("#!/bin/", "fi\n", "done\n", "esac\n", "echo "),
 }
-"""What stands in every line that tells of a language, in lower case: a text without it need not be searched."""
+"""Every line that shows a language contains one of its hints, in lower case. A text without them is not searched."""
 _LANGUAGES = tuple(
     (name, re.compile(_CODE[f"language {name.partition('/')[0].lower()}"], flags), hints)
     for name, hints in _HINTS.items()
@@ -49,7 +49,7 @@ _EMPHASIS = re.compile(r"\*\*|__(?=\S)|(?<=\S)__|`+|^#+\s|(?<!\w)\*(?=\S)|(?<=\S
 
 @dataclass(frozen=True)
 class Blocks:
-    """Sentences the author wrote, and pasted lines by kind, each in the order of the text."""
+    """The author's own sentences, and the pasted lines by kind, each in the order of the text."""
 
     prose: list[str] = field(default_factory=list)
     code: list[str] = field(default_factory=list)
@@ -60,7 +60,7 @@ class Blocks:
 
 
 def take_apart(text: str) -> Blocks:
-    """Sort every line of a text, already cut to a window, into its block."""
+    """Sort the lines of a text into blocks. The text must already be cut to a window."""
     if "<" in text:
         text = _spoken(text)
     blocks = Blocks()
@@ -125,15 +125,15 @@ def definitions(code: str, limit: int = 8) -> list[str]:
 
 
 def without_markup(sentence: str) -> str:
-    """Strip Markdown: links become their text; emphasis and code marks go."""
+    """Strip Markdown: replace links by their text, and remove emphasis and code marks."""
     if "](" in sentence:
         sentence = _LINK.sub(r"\1", sentence)
     return _EMPHASIS.sub("", sentence) if _MARKS.search(sentence) else sentence
 
 
 def code_language(source: str) -> str:
-    """Return the programming language with the most tell-tale lines; "" if there are none."""
-    text = source[:8_000]  # what follows hardly ever tells another one
+    """Return the programming language with the most characteristic lines; "" if there are none."""
+    text = source[:8_000]  # the rest hardly ever changes the result
     folded = f"{text.lower()}\n"
     scores = [
         (sum(1 for _ in islice(pattern.finditer(text), 50)) if any(map(folded.__contains__, hints)) else 0, name)

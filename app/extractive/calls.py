@@ -1,4 +1,4 @@
-"""Describe a tool call on one line, and what it asked for."""
+"""Describe a tool call and its request on one line."""
 
 import json
 import re
@@ -18,7 +18,7 @@ _RESULT = re.compile(r"([A-Za-z_][\w.:/-]{0,80}): ")
 
 
 def call_line(name: str, arguments_json: str | Mapping[str, object], *, max_chars: int = 110) -> str:
-    """Return a tool call on one line, the most telling arguments first: search_flights(origin=SFO, date=2024-05-20)."""
+    """Return a tool call on one line, informative arguments first: search_flights(origin=SFO, date=2024-05-20)."""
     label = one_line(name, max(max_chars // 2, 1)) or "tool"
     arguments = _arguments(arguments_json)
     if isinstance(arguments, str):
@@ -38,7 +38,7 @@ def call_line(name: str, arguments_json: str | Mapping[str, object], *, max_char
 
 
 def query_summary(tool_name: str, arguments: Mapping[str, object] | str) -> str:
-    """Return what a call asked for, at most 120 characters: "web_search: population of Lyon", or its arguments."""
+    """Return a call's question or else its arguments, at most 120 characters: "web_search: population of Lyon"."""
     parsed = _arguments(arguments)
     if isinstance(parsed, Mapping):
         leaves = [(key, value) for key, value in _leaves(parsed) if value not in (None, "", [], {})]
@@ -52,7 +52,7 @@ def query_summary(tool_name: str, arguments: Mapping[str, object] | str) -> str:
 
 
 def tools_in(role: str, line: str) -> list[str]:
-    """Return the tools that a line names as ``call_line`` or ``result_line`` write it; none in what somebody said."""
+    """Return the tools named in a line by ``call_line`` or ``result_line``. Lines of spoken words name none."""
     if role in ("tool", "function"):
         named = _RESULT.match(line)
         return [named[1]] if named else []
@@ -62,12 +62,12 @@ def tools_in(role: str, line: str) -> list[str]:
 
 
 def nameless(line: str) -> str:
-    """Return what ``call_line`` or ``result_line`` wrote without the names of tools and arguments."""
+    """Return a line of ``call_line`` or ``result_line`` without the names of tools and arguments."""
     return _NAME.sub(" ", line)
 
 
 def _arguments(arguments: str | Mapping[str, object]) -> Mapping[str, object] | str:
-    """Return the arguments of a call as a mapping, or as text where they are not one."""
+    """Return a call's arguments as a mapping, or as text if they are none."""
     if not isinstance(arguments, str):
         return arguments
     try:
@@ -80,7 +80,7 @@ def _arguments(arguments: str | Mapping[str, object]) -> Mapping[str, object] | 
 
 
 def _leaves(arguments: Mapping[str, object], depth: int = 2) -> Iterator[tuple[str, object]]:
-    """Yield arguments by name, those of nested objects under their own names; at most a hundred."""
+    """Yield arguments by name, and those of nested objects by their inner names; at most a hundred of each object."""
     for key, value in islice(arguments.items(), 100):
         if isinstance(value, Mapping) and value and depth:
             yield from _leaves(value, depth - 1)

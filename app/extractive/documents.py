@@ -1,4 +1,4 @@
-"""Read documents as people write them: front matter, fenced code, lists of items in YAML."""
+"""Read parts of documents: front matter, fenced code, and lists of items in YAML."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -17,8 +17,8 @@ _NAMES_MAX = 3
 
 
 def spoken(text: str) -> str:
-    """Return a document without fenced code and headings, its front matter as its first lines; unchanged if it has
-    nothing else.
+    """Return a document without fenced code and headings, with the values of its front matter as first lines. Return
+    it unchanged if nothing else is in it.
     """
     front = _FRONT.match(text)
     rest = text[front.end() :] if front else text
@@ -34,7 +34,7 @@ def spoken(text: str) -> str:
 
 
 def items_line(lines: Sequence[str], room: int) -> str:
-    """Name the items of a YAML list of mappings: "servers (2: web eu-1, db eu-2)"; "" for anything else."""
+    """Name the items of a YAML list of mappings, such as "servers (2: web eu-1, db eu-2)"; "" for anything else."""
     start = next((at for at, line in enumerate(lines) if _ITEM.match(line[:200])), None)
     first = _ITEM.match(lines[start][:200]) if start is not None else None
     if start is None or first is None:
@@ -49,7 +49,7 @@ def items_line(lines: Sequence[str], room: int) -> str:
 
 
 def _items(lines: Sequence[str], head: str) -> Iterator[list[str]]:
-    """Yield the fields of each item, its deeper lines left out."""
+    """Yield the fields of each item, without its deeper lines."""
     indent = " " * (len(head) - len(head.lstrip()) + 2)
     item: list[str] = []
     for line in lines:

@@ -1,7 +1,7 @@
 """Unwrap a tool's text from the protocol around it.
 
 MCP results arrive as ``{"content": [{"type": "text", "text": …}]}``, as the repr of Python objects
-(``[TextContent(type='text', text='…')]``), or one inside the other.
+(``[TextContent(type='text', text='…')]``), or as one nested in the other.
 """
 
 import json
@@ -19,14 +19,14 @@ _DECODER = json.JSONDecoder()
 
 
 def unwrap(text: str) -> str:
-    """Return the innermost text; the text itself where nothing is wrapped around it."""
+    """Return the innermost text; the text itself if nothing is wrapped around it."""
     inner = text[:WINDOW]
     for _ in range(_DEPTH):
         peeled = _peel(inner)
         if peeled is None or not peeled.strip():
             break
         inner = peeled
-    # Text that was escaped once too often, or a JSON string cut off: its lines are "\\n".
+    # The text was escaped once too often, or is a JSON string that was cut off: its line ends are "\\n".
     if inner.count("\\n") > max(5, inner.count("\n")) and parse_json(inner) is None:
         return inner.replace("\\n", "\n").replace('\\"', '"')
     return inner
@@ -42,7 +42,7 @@ def _peel(text: str) -> str | None:
     value = parse_json(text)
     joined = _joined(value.get("content") if isinstance(value, dict) else value)
     if joined is None and re.match(r'[\[{][^"]{0,40}"(?:_?meta|content|type)"', head):
-        # An envelope that was cut off inside the text it carries.
+        # The envelope was cut off inside its text.
         joined = "\n".join(_unescape(part) for part in _JSON_TEXT.findall(text)[:_MAX_PARTS]) or None
     return joined
 
@@ -75,7 +75,7 @@ def _unescaped(match: re.Match[str]) -> str:
 def parse_json(text: str) -> object | None:
     """Return the value of a JSON object or array; None for any other text.
 
-    Several objects, one per line, become a list. A truncated text gives what its outermost levels still hold.
+    Several objects, one per line, become a list. Of a truncated text, the complete outer members are returned.
     """
     stripped = text.strip()
     if not stripped.startswith(("{", "[")):
@@ -113,7 +113,7 @@ def _partial(text: str) -> object | None:
 
 
 def _open(text: str, at: int, depth: int) -> dict[str, object] | list[object]:
-    """Return the members of the container at ``at``; the last one as far as it goes."""
+    """Return the members of the container at ``at``, including the part of a last one that was cut."""
     is_object = text[at] == "{"
     members: dict[str, object] = {}
     items: list[object] = []
@@ -142,7 +142,7 @@ def _open(text: str, at: int, depth: int) -> dict[str, object] | list[object]:
 
 
 def _is_cut(text: str, at: int) -> bool:
-    """Return whether the value at ``at`` is a container that was cut; ValueError if it is no cut JSON at all."""
+    """Return whether the value at ``at`` is a container that was cut. Raises ValueError if it is no cut JSON at all."""
     if text[at : at + 1] in ("{", "["):
         return True
     if len(text) - at > 30 and text[at] != '"':
@@ -151,7 +151,7 @@ def _is_cut(text: str, at: int) -> bool:
 
 
 def _key(text: str, at: int) -> tuple[str, int] | None:
-    """Return a member's name and where its value starts; None where the text ends first."""
+    """Return a member's name and the start of its value; None if the text ends first."""
     if text[at] != '"':
         raise ValueError("not JSON")
     try:

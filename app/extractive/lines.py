@@ -1,9 +1,9 @@
-"""Describe a message in one line: what it is about, not how it begins.
+"""Describe a message in one line: its subject, not its beginning.
 
-Pasted blocks are set aside. Each sentence that the author wrote is scored by what matters for the role (a request for a
-user, a conclusion for an assistant), and the best one is shown without its "Hi, could you". What a user tells of the
-case, with its names and numbers, stands beside the request and is the last to be cut. Nothing is segmented here: this
-runs for every appended message.
+Pasted blocks are set aside. Each of the author's own sentences is scored by what matters for the role (a request for a
+user, a conclusion for an assistant), and the best one is shown without its "Hi, could you". A user's statements about
+the case, with names and numbers, are shown beside the request and are cut last. Chinese is not segmented here, because
+this code runs for every appended message.
 """
 
 import re
@@ -28,29 +28,29 @@ _LAST_SENTENCES = 16
 _SEEN = 400
 _CANDIDATES = 4
 _FEW_SENTENCES = 8
-"""Of a longer message the request alone is the line: what it is told about is a text."""
+"""The line of a message with more sentences is the request alone, because the others are a text that it refers to."""
 _LINE_CHARS = 110
-"""A longer sentence would be cut, so that a shorter one is preferred if it tells nearly as much."""
+"""A longer sentence would be cut, so a shorter one is preferred if it says nearly as much."""
 _USER_CHARS = 180
-"""A user's line has room for what is told beside the request: 45 tokens, as a chapter's terms have."""
+"""A user's line has room for statements beside the request: 45 tokens, like a chapter's terms."""
 TITLE_CHARS = 60
 _FACT_CHARS = 24
-"""Of what a request points at, in its title: less names nothing."""
-_TOLD_MAX = 3
+"""The least room in a title for the fact to which a request refers: a shorter one names nothing."""
+_FACTS_MAX = 3
 OWN = 2.0
-"""What a request gains where it is surely the user's: as much as a question is worth."""
+"""The bonus of a request that is surely the user's own: about as much as that of a question."""
 _PLEASANTRY_WORDS = 12
-"""A longer sentence says something besides."""
+"""A pleasantry has fewer words; a longer sentence also says something else."""
 
 _LATIN_WORD = re.compile(r"[A-Za-z][\w'’-]*|\d[\d.,:/-]*")
 _HAN_RUN = re.compile("[\u3400-\u9fff]+")
 _BEFORE_GOOD = tuple("爱友偏嗜良美")
-"""爱好吗 asks about a hobby."""
+"""Characters before 好吗 with which 好 forms a word, so that it is no polite ending: 爱好吗 asks about a hobby."""
 _POLITE_MAX = max(map(len, patterns.POLITE))
 _CLOSING = " \t\n。．.!！?？~,，;；:：…"
 _FULL_WIDTH = "。！？；：，"
 _PROGRAM_TAG = re.compile(r"\s*<([a-z]+[_-][a-z_-]+)>")
-"""What an agent's program puts around what it says in a user's message, such as <environment_context>."""
+"""Matches the tag around a text that an agent's program put into a user's message, such as <environment_context>."""
 _CONDITION = patterns.any_case("condition")
 _ADVERB = patterns.any_case("adverb")
 _FIELD = patterns.any_case("field")
@@ -64,36 +64,36 @@ _CLAUSE = patterns.any_case("clause")
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A message taken apart once, for all that is picked from it."""
+    """An analysed message, from which line, title and others are derived."""
 
     seen: str
     blocks: Blocks | None
-    """None for JSON."""
+    """The blocks of the message; None for JSON."""
     ranked: Sequence[str]
     """The few best sentences, best first."""
     plain: str = ""
-    """The best one without markup and without its lead-in."""
+    """The best sentence, without markup and lead-in."""
     told: Sequence[tuple[int, str]] = ()
-    """What a user asks for, or says, then what they tell beside it, the best first; each with its place."""
+    """A user's main sentence, then facts stated beside it, the best first; each with its index in the message."""
     asks: bool = False
-    """The first of ``told`` is a request."""
+    """Whether the main sentence is a request."""
 
 
 class _Judged(NamedTuple):
-    """A sentence, and what it is worth as the line."""
+    """A sentence with its score as the line."""
 
     seen: patterns.Seen
     score: float
     asks: bool = False
     is_empty: bool = False
-    """It is a politeness, an announcement or a request without an object."""
+    """Whether it is a pleasantry, an announcement or a request without an object."""
     is_lasting: bool = False
     names: int = 0
-    """Names, numbers, identifiers and quotations in it."""
+    """The number of its names, numbers, identifiers and quotations."""
 
 
 def read(role: str, text: str) -> Reading:
-    """Read a message that is no tool's result."""
+    """Analyse a message that is no tool result."""
     seen = window(text)
     if "##" in seen or "|>" in seen or "[" in seen or "</s>" in seen:
         seen = patterns.MARK.sub(" ", seen)
@@ -106,7 +106,7 @@ def read(role: str, text: str) -> Reading:
 
 
 def message_line(role: str, text: str, *, max_chars: int | None = None) -> str:
-    """Return what tells what this message is about, in its own language; "" for a blank text."""
+    """Return a line that tells what a message is about, in its own language; "" for a blank text."""
     if max_chars is None:
         max_chars = _USER_CHARS if role == "user" else _LINE_CHARS
     if role in ("tool", "function"):
@@ -115,7 +115,7 @@ def message_line(role: str, text: str, *, max_chars: int | None = None) -> str:
 
 
 def line_of(message: Reading, *, max_chars: int = _USER_CHARS) -> str:
-    """Return the line of a user's message that has been read; see ``message_line``."""
+    """Return the line of an analysed message; see ``message_line``."""
     seen, blocks = message.seen, message.blocks
     if blocks is None:
         return describe(examine(seen), max_chars=max_chars, language=language(seen))
@@ -127,8 +127,8 @@ def line_of(message: Reading, *, max_chars: int = _USER_CHARS) -> str:
 
 
 def _in_order(told: Sequence[tuple[int, str]], room: int) -> str:
-    """Return the first sentence and as many of the others as fit, in their order. Where the first two do not fit, the
-    request is cut before what is told.
+    """Return the main sentence and as many facts as fit, in their order in the message. If even the first fact does not
+    fit, the main sentence is cut first.
     """
     (main_at, main), (beside_at, beside), *others = told
     beside = clip(beside, max(room - len(main) - 1, room * 2 // 3))
@@ -146,14 +146,14 @@ def _request(message: Reading, blocks: Blocks, max_chars: int) -> str:
     return one_line(line, max_chars) or one_line(message.seen, max_chars)
 
 
-def _joined(one: str, other: str) -> str:
-    """Return two sentences as one line. Chinese has no blank between them."""
-    return f"{one}{other}" if one[-1:] in _FULL_WIDTH else f"{one} {other}"
+def _joined(first: str, second: str) -> str:
+    """Return two sentences as one line, in Chinese without a blank between them."""
+    return f"{first}{second}" if first[-1:] in _FULL_WIDTH else f"{first} {second}"
 
 
 def title_of(request: Reading) -> str:
-    """Return a page's title, at most 60 characters: the request as a phrase, after what it points at. What an agent's
-    program says has none.
+    """Return a page's title of at most 60 characters: the request as a phrase, after the fact to which it refers.
+    Return "" for a text that an agent's program wrote.
     """
     if _is_by_program(request.seen):
         return ""
@@ -173,12 +173,12 @@ def _titled(said: str) -> str:
 
 
 def _pointed(told: Sequence[tuple[int, str]]) -> str:
-    """Return a request as a title, after what it points at: "The office has no showers. How do people cope with it"."""
+    """Return a request after the fact to which it refers: "The office has no showers. How do people cope with it"."""
     (main_at, main), *others = told
     is_thin = _telling(main, 2) < 2
     if not (is_thin or patterns.POINTS.search(main[-TITLE_CHARS:])):
         return _titled(main)
-    facts = [one for one in others if one[1][:1].isalpha() and not _FIELD.match(one[1])]
+    facts = [(at, text) for at, text in others if text[:1].isalpha() and not _FIELD.match(text)]
     asked = _as_title(main)
     room = TITLE_CHARS - len(asked) - 1
     if is_thin:
@@ -186,7 +186,7 @@ def _pointed(told: Sequence[tuple[int, str]]) -> str:
         if len(fact) > room or patterns.PLEASANTRY.found(patterns.look(main)):
             return one_line(fact[:1].upper() + fact[1:].rstrip(_CLOSING), TITLE_CHARS)
         return _titled(_joined(fact, asked) if at < main_at else _joined(main, fact))
-    before = max((one for one in facts if one[0] < main_at), default=None)
+    before = max(((at, text) for at, text in facts if at < main_at), default=None)
     if before is None or room < _FACT_CHARS:
         return _titled(main)
     fact = clip(before[1], room)
@@ -194,20 +194,20 @@ def _pointed(told: Sequence[tuple[int, str]]) -> str:
 
 
 def greets(message: Reading) -> bool:
-    """Return whether a message does no more than greet, assent or say who speaks."""
+    """Return whether a message only greets, assents or says who speaks."""
     return bool(message.ranked) and all(map(_greets, message.ranked))
 
 
-@remembered(8_192)  # each cut asks it of the same titles
+@remembered(8_192)  # each cut calls it for the same titles
 def names_subject(title: str) -> bool:
-    """Return whether a title, maybe after a speaker, says what a page is about: "Ann: Sounds great, Bob!" does not."""
+    """Return whether a title, with or without a speaker, names a subject: "Ann: Sounds great, Bob!" does not."""
     said = _SPEAKER.sub("", title, count=1)
     is_courtesy = patterns.is_filler(said) or patterns.REACTION.match(said)
     return not is_courtesy and any(map(_names, _SEAM.split(said)))
 
 
 def tells(reply: str) -> bool:
-    """Return whether an assistant's line can be the title of a page that opens with a courtesy: it has none itself."""
+    """Return whether an assistant's line names a subject, and so can be the title of a page opened by a courtesy."""
     return names_subject(reply) and _telling(reply, 2) >= 2 and not patterns.PLEASANTRY.found(patterns.look(reply))
 
 
@@ -233,13 +233,13 @@ def _is_courtesy(sentence: str, seen: patterns.Seen) -> bool:
 
 
 def _is_by_program(text: str) -> bool:
-    """Return whether a user's message is what an agent's program says, from its first tag to its end."""
+    """Return whether a user's message was written by an agent's program: one tag encloses all of it."""
     tag = _PROGRAM_TAG.match(text)
     return tag is not None and text.rstrip().endswith(f"</{tag[1]}>")
 
 
 def result_line(tool_name: str, text: str, *, max_chars: int = 110) -> str:
-    """Return the line of a tool result: its first error, else a description of its content."""
+    """Return the line of a tool result: its first error, or else a description of its content."""
     label = f"{one_line(tool_name, 40)}: " if tool_name.strip() else ""
     shape = examine(text)
     gist = describe(shape, max_chars=max(max_chars - len(label), 1), language=language(shape.body[:2000]))
@@ -247,14 +247,14 @@ def result_line(tool_name: str, text: str, *, max_chars: int = 110) -> str:
 
 
 def _ends(seen: str) -> str:
-    """Return the first and the last paragraph: a user asks before or after what they paste; "" of a single one."""
+    """Return the first and last paragraphs, because users ask before or after a pasted text; "" if there is but one."""
     paragraphs = seen.strip().split("\n\n") if "\n\n" in seen else ()
     return "\n".join((paragraphs[0], paragraphs[-1])) if len(paragraphs) > 1 else ""
 
 
 def _ranked(role: str, prose: list[str], ends: str) -> tuple[list[str], list[tuple[int, str]], bool]:
-    """Return the few best sentences; what a user asks for and tells; and whether they ask. ``ends``: the paragraphs
-    where a request is surely the user's.
+    """Return the few best sentences, the user's main sentence with the facts beside it, and whether it is a request.
+    ``ends``: the paragraphs in which a request is surely the user's own.
     """
     if len(prose) > _FIRST_SENTENCES + _LAST_SENTENCES:
         prose = prose[:_FIRST_SENTENCES] + prose[-_LAST_SENTENCES:]
@@ -262,12 +262,12 @@ def _ranked(role: str, prose: list[str], ends: str) -> tuple[list[str], list[tup
     sentences = list(_labelled(prose))
     if len(sentences) == 1:  # most messages of a chat
         return [_with_list(sentences, 0)], [], False
-    seen = [patterns.look(patterns.strip_lead(one) if at < 3 else one) for at, (one, _) in enumerate(sentences)]
-    judged = [judge(one) for one in seen]
-    own = {at for at, (one, _) in enumerate(sentences) if judged[at].asks and one in ends} if ends else ()
+    seen = [patterns.look(patterns.strip_lead(text) if at < 3 else text) for at, (text, _) in enumerate(sentences)]
+    judged = list(map(judge, seen))
+    own = {at for at, (text, _) in enumerate(sentences) if judged[at].asks and text in ends} if ends else ()
     scores = [
-        one.score + _place(role, at, len(sentences)) + bonus + OWN * (at in own)
-        for at, (one, (_, bonus)) in enumerate(zip(judged, sentences, strict=True))
+        sentence.score + _place(role, at, len(sentences)) + bonus + OWN * (at in own)
+        for at, (sentence, (_, bonus)) in enumerate(zip(judged, sentences, strict=True))
     ]
     ranked = sorted(range(len(sentences)), key=lambda at: -scores[at])
     best = [_with_list(sentences, at) for at in ranked[:_CANDIDATES]]
@@ -277,15 +277,15 @@ def _ranked(role: str, prose: list[str], ends: str) -> tuple[list[str], list[tup
     asking = [at for at in asking if _asks_outright(seen[at].text)] or asking
     asking.sort(key=lambda at: judged[at].is_lasting)
     main = (asking or ranked)[0]
-    said = _plain(_with_list(sentences, main))
-    told = [(at, _plain(sentences[at][0])) for at in _beside(main, judged, asking)]
-    if not told or not (asking or _telling(said, 2) >= 2):
+    plain = _plain(_with_list(sentences, main))
+    facts = [(at, _plain(sentences[at][0])) for at in _beside(main, judged, asking)]
+    if not facts or not (asking or _telling(plain, 2) >= 2):
         return best, [], False
-    return best, [(main, said), *told], bool(asking)
+    return best, [(main, plain), *facts], bool(asking)
 
 
 def _asks_outright(sentence: str) -> bool:
-    """Return whether a sentence asks, and does not only tell of asking: "he applied for leave", 他申请了休假."""
+    """Return whether a sentence asks, rather than only reports asking: "he applied for leave", 他申请了休假."""
     if sentence.endswith(("?", "？")) or sentence[:6].lower() == "please":
         return True
     if patterns.IMPERATIVE.match(sentence) or patterns.ASKING.match(sentence):
@@ -295,19 +295,19 @@ def _asks_outright(sentence: str) -> bool:
 
 
 def _beside(main: int, judged: Sequence[_Judged], asking: Sequence[int]) -> list[int]:
-    """Return the places of what is told beside the main sentence, the best first: of one that is no request, only what
-    names something or holds for good.
+    """Return the indices of facts stated beside the main sentence, the best first. If the main sentence is no request,
+    only lasting statements and those with names count.
     """
     worths = {
-        at: _worth(one)
-        for at, one in enumerate(judged)
-        if at != main and (one.is_lasting or one.names or (asking and at not in asking)) and _tells(one)
+        at: _worth(fact)
+        for at, fact in enumerate(judged)
+        if at != main and (fact.is_lasting or fact.names or (asking and at not in asking)) and _tells(fact)
     }
-    return sorted(worths, key=lambda at: -worths[at])[:_TOLD_MAX]
+    return sorted(worths, key=lambda at: -worths[at])[:_FACTS_MAX]
 
 
 def _tells(judged: _Judged) -> bool:
-    """Return whether a statement says something about the case: no politeness, no announcement."""
+    """Return whether a statement says something about the case, unlike a pleasantry or an announcement."""
     text = judged.seen.text
     if judged.is_empty or text.endswith((":", "：")) or patterns.REACTION.match(text) or _telling(text, 2) < 2:
         return False
@@ -341,7 +341,7 @@ def _labelled(prose: list[str]) -> Iterator[tuple[str, float]]:
 
 
 def _with_list(sentences: list[tuple[str, float]], at: int) -> str:
-    """Return the sentence; if it ends in a colon, with what it introduces."""
+    """Return the sentence, with the sentences that it introduces if it ends in a colon."""
     text = sentences[at][0]
     for following, _ in sentences[at + 1 : at + 6]:
         if not text.endswith((":", "：")) and not (text is not sentences[at][0] and len(text) < 80):
@@ -351,7 +351,7 @@ def _with_list(sentences: list[tuple[str, float]], at: int) -> str:
 
 
 def _place(role: str, at: int, total: int) -> float:
-    """Score the position in a message: people put what matters first or last."""
+    """Score the position in a message: people state the important things first or last."""
     first = 1.8 if role == "assistant" else 1.3
     return max(first - 0.25 * at, 0.0) + 0.5 * (at == total - 1 and total > 3)
 
@@ -383,7 +383,7 @@ def _substance(seen: patterns.Seen, names: int) -> float:
     size = _size(seen.text)
     too_long = 0.8 * (len(seen.text) > _LINE_CHARS)
     score = -too_long + 0.35 * min(names, 5) + min(size, 12) / 10
-    # "Origin: DEN" in a list, or a heading over one.
+    # A field in a list, such as "Origin: DEN", or a heading of a list.
     is_label = (size < 4 and ":" in seen.text) or seen.text.endswith((":", "："))
     if size < 10 and _FIELD.match(seen.text):
         score -= 1.0
@@ -412,7 +412,7 @@ def _telling(line: str, enough: int) -> int:
 
 
 def _completed(line: str, ranked: Sequence[str], blocks: Blocks, max_chars: int) -> str:
-    """Return a thin line, the best, completed with what it refers to: pasted text, else another sentence."""
+    """Return a line that says little, completed with the text to which it refers: a pasted one, or another sentence."""
     pasted = _without_prose(blocks)
     if pasted and (blocks.logs or blocks.code or blocks.data):
         return f"{line} {pasted}"
@@ -426,7 +426,7 @@ def _completed(line: str, ranked: Sequence[str], blocks: Blocks, max_chars: int)
 
 
 def _without_prose(blocks: Blocks) -> str:
-    """Describe pasted text in one line: the error, what the code defines, what the data is, the quotation."""
+    """Describe pasted text in one line: an error, the code's definitions, the kind of data, or a quotation."""
     if not (blocks.logs or blocks.code or blocks.data):
         return next((line[:_SEEN] for line in (*blocks.quotes, *blocks.attachments) if line.strip()), "")
     for line in islice((*reversed(blocks.logs[-400:]), *blocks.code[:400]), 800):
@@ -448,7 +448,7 @@ def _plain(sentence: str) -> str:
 
 
 def _as_title(line: str) -> str:
-    """Return the line as a phrase: no "could you please", no question mark, its first clauses only."""
+    """Return the line as a phrase, without "could you please" and question mark, and only its first clauses."""
     is_chinese = not line.isascii() and language(line) == "zh"
     asking = (patterns.ASKING_HAN, 4) if is_chinese else (patterns.ASKING, 6)
     phrase = _strip_asking(line, *asking)
@@ -461,7 +461,7 @@ def _as_title(line: str) -> str:
 
 
 def _without_thanks(phrase: str) -> str:
-    """Strip closing marks and the polite words before them. (A regular expression would be tried at each character.)"""
+    """Strip closing marks and polite words before them. (A regular expression would be tried at each character.)"""
     phrase = phrase.rstrip(_CLOSING)
     while (tail := phrase[-_POLITE_MAX:].lower()).endswith(patterns.POLITE):
         longest = max(len(words) for words in patterns.POLITE if tail.endswith(words))

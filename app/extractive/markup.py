@@ -1,4 +1,4 @@
-"""Read HTML without a parser: title, headings and visible text, roughly."""
+"""Read HTML roughly, without a parser: title, headings and visible text."""
 
 import re
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ def page_headings(html: str) -> Iterator[str]:
 
 
 def visible_text(html: str) -> str:
-    """Return roughly the visible text of an HTML page: no scripts, styles or tags."""
+    """Return roughly the visible text of an HTML page, without scripts, styles and tags."""
     for tag in _HTML_HIDDEN:
         visible: list[str] = []
         at = 0

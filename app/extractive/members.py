@@ -11,17 +11,17 @@ _DULL_KEYS = any_case("dull_keys")
 
 
 def members_line(members: Sequence[tuple[str, object]], room: int) -> str:
-    """Describe the members of an object: values, then what lists and objects hold, then flags."""
+    """Describe the members of an object: first plain values, then lists and objects, then flags."""
     holders = [(key, item) for key, item in members if isinstance(item, (list, Mapping))]
     values = [f"{key}={brief(item)}" for key, item in members if _is_plain(item) and not isinstance(item, bool)]
     flags = [f"{key}={brief(item)}" for key, item in members if isinstance(item, bool)]
-    told = [fitted(values, room // 3 if holders else room)] if values else []
-    left = room - sum(map(len, told)) - 8
+    parts = [fitted(values, room // 3 if holders else room)] if values else []
+    left = room - sum(map(len, parts)) - 8
     for at, (key, item) in enumerate(holders[:8]):
         part = _container(key, item, max(left // min(len(holders) - at, 3) - len(key) - 8, 24))
         left -= len(part) + 2
-        told.append(part)
-    return fitted([*told, *flags], room)
+        parts.append(part)
+    return fitted([*parts, *flags], room)
 
 
 def _is_plain(item: object) -> bool:
@@ -29,7 +29,7 @@ def _is_plain(item: object) -> bool:
 
 
 def _container(key: str, item: object, room: int) -> str:
-    """Return a nested list or object in a few words: flights (2: HAT028, HAT277)."""
+    """Describe a nested list or object in a few words: flights (2: HAT028, HAT277)."""
     name = one_line(key, 30)
     if isinstance(item, Mapping) and item:
         inside = [f"{key}={brief(value)}" for key, value in item.items() if not isinstance(value, (list, Mapping))]
@@ -41,8 +41,8 @@ def _container(key: str, item: object, room: int) -> str:
 
 
 def entries(objects: Sequence[Mapping[str, object]], room: int) -> str:
-    """Name objects of one kind by what identifies them; where that is a bare number or leaves room, the first of them
-    with more of what it holds.
+    """Name objects of the same kind by their identifying values. If these are no titles or leave room, further values
+    of the first object are shown.
     """
     names = list(dict.fromkeys(_identity(item) for item in objects[:30]))
     is_named = any(TITLE_KEYS.match(str(key)[:80]) for key in islice(objects[0], 40))
@@ -60,7 +60,7 @@ def entries(objects: Sequence[Mapping[str, object]], room: int) -> str:
 
 
 def telling_first(value: Mapping[str, object]) -> list[tuple[str, object]]:
-    """Return the members in order, with identifying ones first and flags last."""
+    """Return the members with identifying ones first and flags last, otherwise in their order."""
 
     def rank(member: tuple[str, object]) -> int:
         key, item = member
@@ -74,7 +74,7 @@ def telling_first(value: Mapping[str, object]) -> list[tuple[str, object]]:
 
 
 def _identity(item: Mapping[str, object]) -> str:
-    """Return the value by which a reader would know this object."""
+    """Return the value by which a reader would recognise an object."""
     members = [
         (str(key), value)
         for key, value in islice(item.items(), 40)
@@ -102,7 +102,7 @@ def brief(value: object) -> str:
 
 
 def fitted(parts: Iterable[str], room: int) -> str:
-    """Return the parts that fit, and "…" where some do not; the first is cut rather than left out."""
+    """Return the parts that fit, with "…" if some do not. The first part is cut rather than left out."""
     shown: list[str] = []
     left = room
     omitted = False

@@ -1,9 +1,8 @@
-"""A person's words or nothing: what a model proposes about a person must quote a message that the person wrote.
+"""Find a person's own words: a memory that a model proposes about a person must quote a message of this person.
 
-A model that indexes a page reads tool results and pasted pages too, and may obey one of them. So its word for what
-somebody wishes or is counts for nothing: what is kept is the stretch of the person's own message that it quotes,
-compared without blanks, width, case and the script of Chinese. Pasted blocks, quotations and recalled text are nobody's
-own words.
+A model that indexes a page also reads tool results and pasted pages, and can obey one of them. So its own wording is
+never trusted: only the stretch of the person's message that it quotes is kept. They are compared without blanks, width,
+case and the script of Chinese. Pasted blocks, quotations and recalled texts are nobody's own words.
 """
 
 import re
@@ -16,20 +15,20 @@ from app.text.language import fold, fold_each, squeeze, window
 
 TELLING_WORDS_MIN = 2
 QUOTED_CHARACTERS_MIN = 24
-"""A shorter quotation is a name or a term that the person uses."""
+"""Shorter quotations are names or terms that the person uses, and count as their own words."""
 LONG_CHARACTERS = 1_200
-"""Of a longer message only the first and the last paragraph are surely the person's; what is between may be pasted."""
+"""In a longer message only the first and last paragraphs are surely the person's own; the others can be pasted."""
 _FRAME = re.compile(r"<quire-(\w+)\b.*?(?:</quire-\1>|\Z)", re.DOTALL)
 _PARAGRAPHS = re.compile(r"\n[ \t]*\n\s*")
 _ELEMENT = re.compile(PATTERNS["element"], re.DOTALL | re.MULTILINE)
 _PUT_IN = re.compile(PATTERNS["put_in"], re.IGNORECASE | re.MULTILINE)
-"""What stands around a text that was put in: separators, tags, comments, addresses, the head of a mail."""
+"""Matches signs of an inserted text: separators, tags, comments, addresses, the head of a mail."""
 _QUOTED = re.compile(r"[\"“]([^\"“”\n]+)[\"”]|[「『]([^「」『』\n]+)[」』]")
 
 
 def own_words(quote: str, message: str) -> str:
-    """Return the stretch of a person's message that says what ``quote`` says, as it is written there; "" if none does,
-    or if it has fewer than two telling words.
+    """Return the stretch of a person's message that ``quote`` repeats, as it is written there; "" if there is none, or
+    if the quote has fewer than two content words.
     """
     wanted = _bare(quote)
     if not wanted or len(set(content_words(fold(quote)))) < TELLING_WORDS_MIN:
@@ -43,19 +42,19 @@ def own_words(quote: str, message: str) -> str:
 
 
 def is_surely_own(words: str, message: str) -> bool:
-    """Return whether words of a message are surely its writer's: they stand in its first or last paragraph, and nothing
-    in it looks as if it had been put in from elsewhere. Others are proposed at most.
+    """Return whether words of a message are surely its writer's own: they are in the first or last paragraph, and no
+    part of the message looks inserted from elsewhere. Other words can only become proposals.
     """
     text = window(without_elements(message))
     if _PUT_IN.search(text):
         return False
-    paragraphs = [one for one in _PARAGRAPHS.split(text) if one.strip()]
+    paragraphs = [paragraph for paragraph in _PARAGRAPHS.split(text) if paragraph.strip()]
     wanted = _bare(words)
-    return any(wanted in _bare(one) for one in (*paragraphs[:1], *paragraphs[-1:]))
+    return any(wanted in _bare(paragraph) for paragraph in (*paragraphs[:1], *paragraphs[-1:]))
 
 
 def without_elements(message: str) -> str:
-    """Return a message without what programs put in: whole elements of markup, and texts in triple quotation marks."""
+    """Return a message without texts that programs insert: whole elements of markup, and triple-quoted texts."""
     return _ELEMENT.sub("\n\n", message) if "</" in message or '"""' in message else message
 
 
@@ -70,7 +69,7 @@ def _bare(text: str) -> str:
 def _own(message: str) -> Iterator[str]:
     """Yield the paragraphs that the person wrote, without quotations."""
     text = _FRAME.sub("\n\n", message)
-    paragraphs = [one for one in re.split(r"\n\s*\n", window(text)) if one.strip()]
+    paragraphs = [paragraph for paragraph in re.split(r"\n\s*\n", window(text)) if paragraph.strip()]
     if len(text) > LONG_CHARACTERS and len(paragraphs) > 2:
         paragraphs = [paragraphs[0], paragraphs[-1]]
     for paragraph in paragraphs:

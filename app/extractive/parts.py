@@ -1,8 +1,8 @@
-"""The parts of a long tool result that matter to a question, chosen without a model.
+"""Choose the parts of a long tool result that matter to a question, without a model.
 
-A text is taken in stretches of some lines. One is worth what BM25 gives it for the question, with the words' weights
-taken from the text itself, and more where it reports an error or holds values. The first and the last stretch are worth
-something too: they say what it is, and how it ended.
+The text is divided into stretches of a few lines. The score of a stretch is its BM25 score for the question, with word
+weights from the text itself, plus bonuses for errors and values. The first and last stretches get a bonus too, because
+they show what the result is and how it ended.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from app.extractive.patterns import specifics
 from app.text import bm25
 
 SCAN_CHARACTERS = 200_000
-"""Of a longer text, so many of the beginning and END_CHARACTERS of the end are looked at."""
+"""Characters at the beginning of a text that are read; of a longer one also END_CHARACTERS at the end."""
 END_CHARACTERS = 4_000
 STRETCH_CHARACTERS = 400
 OTHERS_CHARACTERS = 16_000
-"""Up to which stretches are taken that hold neither a word of the question nor an error: they cost as much."""
+"""Stretches with neither a word of the question nor an error are taken only up to this total: they cost as much."""
 K1 = 1.2
 EDGE, ERROR, VALUE = 2.0, 2.0, 0.15
-"""What the first and the last stretch, one with an error, and each value in one are worth."""
+"""The bonuses of the first and last stretches, of a stretch with an error, and of each value in a stretch."""
 _ERRORS = ("error", "exception", "traceback", "failed", "failure", "fatal", "denied", "warning")
 _HAN_ERRORS = ("错误", "失败", "异常", "警告", "报错")
 _ERROR = re.compile(rf"\b(?:{'|'.join(_ERRORS)})\b|{'|'.join(_HAN_ERRORS)}")
 
 
 def best_parts(text: str, question: str, characters_max: int) -> list[tuple[int, int]]:
-    """Return start and length of the stretches that matter most, the best first, up to so many characters together."""
+    """Return start and length of the best stretches, best first, of at most ``characters_max`` characters together."""
     stretches = list(_stretches(text))
     worth = _worth([text[start : start + length] for start, length in stretches], question)
     found: list[tuple[int, int]] = []
@@ -57,7 +57,7 @@ def _stretches(text: str) -> Iterator[tuple[int, int]]:
 
 
 class _Wanted(dict[str, tuple[str, ...]]):
-    """The terms of a question that each run of a text has: a text repeats its words."""
+    """A cache of the question's terms in each run of a text, because texts repeat their words."""
 
     def __init__(self, question: str) -> None:
         self.terms = set(bm25.terms(question)) - bm25.STOP_WORDS
@@ -69,7 +69,7 @@ class _Wanted(dict[str, tuple[str, ...]]):
 
 
 def _worth(stretches: list[str], question: str) -> list[tuple[float, bool]]:
-    """Return the score of each, and whether it holds a word of the question, or an error."""
+    """Return the score of each stretch, and whether it contains a word of the question or an error."""
     wanted = _Wanted(question)
     found = [Counter(chain.from_iterable(map(wanted.__getitem__, bm25.runs(text)))) for text in stretches]
     holders = Counter(term for terms in found for term in terms)
@@ -84,5 +84,5 @@ def _worth(stretches: list[str], question: str) -> list[tuple[float, bool]]:
 
 
 def _reports_error(text: str) -> bool:
-    """Return whether a text in lower case reports an error. Most have none of the words, which is told sooner alone."""
+    """Return whether a lower-case text reports an error. Searching for plain words first is faster: most have none."""
     return any(map(text.__contains__, (*_ERRORS, *_HAN_ERRORS))) and _ERROR.search(text) is not None

@@ -1,7 +1,7 @@
 """Classify sentences by their wording: request, greeting, conclusion and so on.
 
-The patterns, in ``patterns.txt``, search single sentences that were cut to a few hundred characters. A repetition of
-overlapping alternatives is possessive (``*+``), so that none can backtrack out of hand.
+The patterns, in ``patterns.txt``, search single sentences that were cut to a few hundred characters. Repetitions of
+overlapping alternatives are possessive (``*+``), so that no pattern backtracks excessively.
 """
 
 import re
@@ -25,7 +25,7 @@ class Seen:
 
 
 def look(sentence: str) -> Seen:
-    """Return a sentence as the cues see it: its first 400 characters."""
+    """Prepare the first 400 characters of a sentence for the cues."""
     text = sentence[:_SEEN]
     lower = text.lower()
     is_ascii = text.isascii()
@@ -34,10 +34,10 @@ def look(sentence: str) -> Seen:
 
 
 class Cue:
-    """A pattern, and English words; it can match only where at least one of them occurs.
+    """A pattern for each language, and the English words of which every English match contains one.
 
     Searching for dozens of alternatives at every character would be the main cost of a line, and most sentences contain
-    none of the words. Without words the pattern is always searched.
+    none of the words. If there are no words, the pattern is always searched.
 
     The English pattern is in lower case and searches the sentence in lower case, which is several times as fast as
     ignoring case.
@@ -97,7 +97,7 @@ WARNING_LINE = re.compile(PATTERNS["warning_line"])
 
 
 def strip_lead(sentence: str) -> str:
-    """Return the sentence without "Hey Max, ", "Okay, ", "你好，请问": at most four of them."""
+    """Strip up to four lead-ins such as "Hey Max, ", "Okay, " and "你好，请问"."""
     for _ in range(4):
         lead = LEAD_IN.match(sentence)
         if lead is None or lead.end() == 0 or len(sentence) - lead.end() < 4:
@@ -117,19 +117,19 @@ def specifics(sentence: str) -> int:
 
 
 def is_filler(sentence: str) -> bool:
-    """Return whether a sentence is a greeting, thanks or assent and nothing else."""
+    """Return whether a sentence is only a greeting, thanks or assent."""
     return len(sentence) < 120 and FILLER.match(sentence) is not None
 
 
 def is_boilerplate(seen: Seen) -> bool:
-    """Return whether a sentence only announces what follows elsewhere."""
+    """Return whether a sentence only announces what follows."""
     if "following" in seen.words and "the following" in seen.text:
         return True
     return BOILERPLATE.match(seen.text) is not None or seen.text.rstrip("：: 。").endswith("如下")
 
 
 def salience(sentence: str) -> float:
-    """Score how much would be lost if this sentence of a conversation were forgotten."""
+    """Score how much information a conversation would lose without this sentence."""
     seen = look(sentence)
     if is_filler(seen.text):
         return 0.0

@@ -1,4 +1,4 @@
-"""Describe a large tool result for its placeholder: its kind, a summary, its sources and what was asked."""
+"""Describe a large tool result for its placeholder: a summary by its kind, and its sources."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -26,12 +26,12 @@ _TITLE = re.compile(
 
 
 def summarize(text: str, *, max_chars: int = 200, language: Language) -> str:
-    """Summarise a result according to its kind, with labels in ``language``; "" for a blank one."""
+    """Summarise a result by its kind, with labels in ``language``; "" for a blank one."""
     return describe(examine(text), max_chars=max_chars, language=language)
 
 
 def sources(text: str, declared: Sequence[str] = ()) -> list[str]:
-    """Return up to three places the result came from: those declared, else URLs, paths and titles found in it."""
+    """Return up to three sources of a result: declared ones, then URLs, paths and titles in it."""
     body = unwrap(text)[:WINDOW]
     paths = islice(_paths(body), 100)
     titles = (squeeze(match[1] or match[2] or match[3]) for match in islice(_TITLE.finditer(body), 10))
@@ -46,7 +46,7 @@ def sources(text: str, declared: Sequence[str] = ()) -> list[str]:
 
 
 def _paths(body: str) -> Iterator[str]:
-    """Yield the paths in a text. Most lines have none, which a search for what each has tells ten times as soon."""
+    """Yield the paths in a text. Most lines have none, and looking for a slash or suffix first is ten times as fast."""
     for line in body.split("\n"):
         if "/" in line or ("." in line and _ENDS.search(line)):
             yield from (match[0] for match in _PATH.finditer(line))

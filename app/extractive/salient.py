@@ -36,17 +36,17 @@ def best_sentences(text: str, max_chars: int, *, limit: int) -> list[str]:
 
 
 def _fit(length: int, room: int) -> float:
-    """Lower the weight of fragments, which say little, and of sentences that would lose their end."""
+    """Return a factor that lowers the weight of fragments, which say little, and of sentences that do not fit."""
     if length < 25:
         return 0.35
     return 1.0 if length <= room else max(0.3, room / length)
 
 
 def choose(texts: Sequence[str], weights: Sequence[float], *, max_items: int, max_chars: int) -> list[int]:
-    """Return the positions of the texts to keep, ascending.
+    """Return the indices of the texts to keep, in ascending order.
 
-    Greedy: each step takes the text with the highest weight × rarity of its words, less what it repeats of the chosen
-    ones, among those that still fit.
+    Greedy: of the texts that still fit, each step takes the one with the highest weight × number of distinct words,
+    reduced by its similarity to the texts chosen before.
     """
     vectors = _vectors(texts)
     values = [weight * (0.4 + min(len(vector), 12) / 12) for weight, vector in zip(weights, vectors, strict=True)]
@@ -54,7 +54,7 @@ def choose(texts: Sequence[str], weights: Sequence[float], *, max_items: int, ma
     holders = _holders(vectors)
     open_positions = list(range(len(texts)))
     chosen: list[int] = []
-    room = max_chars + 1  # each takes one for what separates it from the next, the last does not
+    room = max_chars + 1  # each text takes one more for a separator, except the last
     while open_positions and len(chosen) < max_items:
         open_positions = [at for at in open_positions if len(texts[at]) < room]
         best = max(open_positions, key=lambda at: values[at] * (1 - _REDUNDANCY * repeated[at]), default=-1)
@@ -81,7 +81,7 @@ def _vectors(texts: Sequence[str]) -> list[dict[str, float]]:
 
 
 def _holders(vectors: Sequence[dict[str, float]]) -> dict[str, list[tuple[int, float]]]:
-    """Map each word to the positions of the texts that contain it, with its weight in each."""
+    """Map each word to the indices of the texts that contain it, with its weight in each."""
     holders: dict[str, list[tuple[int, float]]] = {}
     for at, vector in enumerate(vectors):
         for word, weight in vector.items():
@@ -90,11 +90,11 @@ def _holders(vectors: Sequence[dict[str, float]]) -> dict[str, list[tuple[int, f
 
 
 def _similarities(
-    vectors: Sequence[dict[str, float]], holders: dict[str, list[tuple[int, float]]], one: int
+    vectors: Sequence[dict[str, float]], holders: dict[str, list[tuple[int, float]]], chosen: int
 ) -> list[float]:
-    """Return the inner product of a text with each, its words in their order: every process comes to the same."""
+    """Return the inner product of a text with each. Words are added in order, so that every process gets equal sums."""
     similarities = [0.0] * len(vectors)
-    for word, weight in vectors[one].items():
+    for word, weight in vectors[chosen].items():
         for at, other in holders[word]:
             similarities[at] += weight * other
     return similarities

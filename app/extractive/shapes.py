@@ -1,7 +1,7 @@
 """Classify a tool result and describe its content in one line.
 
-``examine`` unwraps and classifies once; ``describe`` then writes the line for that kind. Both read at most the first
-200,000 characters; only line breaks are counted over the whole.
+``examine`` unwraps and classifies the result; ``describe`` then writes a line for its kind. Both read at most the first
+200,000 characters; only line ends are counted in the whole text.
 """
 
 import re
@@ -46,11 +46,11 @@ class Shape:
     body: str
     value: object | None
     lines: int
-    cut: bool  # there was more text than was read
+    cut: bool  # whether only a part of the text was read
 
 
 def examine(text: str) -> Shape:
-    """Unwrap and classify a result; the rest of this module works on what this returns."""
+    """Unwrap and classify a result, for ``describe``."""
     body = unwrap(text)
     value = parse_json(body)
     cut = len(text) > WINDOW
@@ -61,7 +61,7 @@ def examine(text: str) -> Shape:
 
 
 def describe(shape: Shape, *, max_chars: int, language: Language) -> str:
-    """Describe what the result holds in at most ``max_chars`` characters; "" for a blank one."""
+    """Describe the content of a result in at most ``max_chars`` characters; "" if it is blank."""
     writers: dict[Kind, Callable[[Shape, int, Language], str]] = {
         "json": _json,
         "table": _table,
@@ -95,12 +95,12 @@ def _lines(body: str) -> Iterator[str]:
 
 
 def _unnumbered(lines: Iterable[str]) -> str:
-    """Return lines without the numbers that they begin with."""
+    """Return lines without leading line numbers."""
     return _NUMBERS.sub("", "\n".join(lines))
 
 
 def _is_often(lines: list[str], pattern: re.Pattern[str]) -> bool:
-    """Return whether three lines in ten match a pattern; the others are not looked at."""
+    """Return whether three lines in ten match a pattern. Stops reading once enough do."""
     least = -(-3 * len(lines) // 10)
     return bool(lines) and len([*islice(filter(pattern.match, [line[:SEEN] for line in lines]), least)]) == least
 
@@ -133,7 +133,7 @@ def _json_list(items: list[object], room: int, language: Language, *, more: bool
 def _json_object(value: Mapping[str, object], room: int, language: Language) -> str:
     main = _main_text(value)
     members = [(key, item) for key, item in telling_first(value) if key != (main and main[0])]
-    # On a short line the members say that it is JSON.
+    # A short line omits the label, because the members show that it is JSON.
     head = "JSON: " if room >= 140 else ""
     room -= len(head)
     if main:
@@ -144,14 +144,14 @@ def _json_object(value: Mapping[str, object], room: int, language: Language) -> 
 
 
 def _main_text(value: Mapping[str, object], depth: int = 3) -> tuple[str, str] | None:
-    """Return the member that makes up most of the object, if one does (a crawled page, a file's content), or most of
-    what it holds.
+    """Return name and text of the longest text of more than 300 characters in an object or its nested objects (such as
+    a crawled page or a file's content).
     """
     texts = [(str(key), item) for key, item in islice(value.items(), 50) if isinstance(item, str) and len(item) > 300]
     if not texts:
         held = (item[0] if isinstance(item, list) and len(item) == 1 else item for item in islice(value.values(), 8))
         inner = (_main_text(item, depth - 1) for item in held if depth and isinstance(item, Mapping))
-        return next((found for found in inner if found), None)
+        return next((member for member in inner if member), None)
     key, longest = max(texts, key=lambda member: len(member[1]))
     return key, longest[:WINDOW]
 
@@ -186,7 +186,7 @@ def _table_rows(lines: list[str]) -> tuple[str, list[str]] | None:
         if usual < (1 if delimiter == "\t" else 2):
             continue
         widths = [line.count(delimiter) for line in unquoted]
-        if usual > 2 and " " not in lines[0]:  # column names, and a last column that may hold the delimiter
+        if usual > 2 and " " not in lines[0]:  # column names, so a last column can contain the delimiter
             widths = [min(width, usual) for width in widths]
         if widths.count(usual) >= 0.85 * len(lines) and _is_header(lines[0], delimiter):
             return delimiter, lines
@@ -194,7 +194,7 @@ def _table_rows(lines: list[str]) -> tuple[str, list[str]] | None:
 
 
 def _is_header(line: str, delimiter: str) -> bool:
-    """Return whether a line holds column names: short, and not ending like a sentence."""
+    """Return whether a line holds column names: its fields are short, and it does not end like a sentence."""
     fields = line[:2000].split(delimiter)
     return max(map(len, fields)) <= 50 and not line.rstrip().endswith((".", "。", ":", "?", "!", "{"))
 
@@ -298,7 +298,7 @@ def _prose(shape: Shape, max_chars: int, language: Language) -> str:
     if sum(map(bool, map(_NUMBERS.match, lines))) / max(len(lines), 1) >= 0.8:
         body = _unnumbered(body.splitlines())
         lines = [line.strip() for line in _unnumbered(lines).split("\n") if line.strip()]
-    # A short text that fails says so anywhere, a long one at its start: later on it may only speak of errors.
+    # A short text can report its failure anywhere, a long one at its start: later it can merely be about errors.
     if error := first_error(lines if len(body) <= 1_500 else lines[:3]):
         return one_line(error, max_chars)
     listed = items_line(list(_lines(body)), max_chars) or _listing(shape, lines, max_chars, language)
@@ -312,7 +312,7 @@ def _prose(shape: Shape, max_chars: int, language: Language) -> str:
 
 
 def first_error(lines: list[str]) -> str:
-    """Return the line with the first error, with the next line after a colon; "" if there is none."""
+    """Return the line with the first error, and the next line if it ends in a colon; "" if there is none."""
     errors = [at for at, line in enumerate(lines[:2_000]) if patterns.ERROR_LINE.search(line[:_SEEN])]
     if not errors:
         return ""
@@ -323,7 +323,7 @@ def first_error(lines: list[str]) -> str:
 
 
 def _listing(shape: Shape, lines: list[str], max_chars: int, language: Language) -> str:
-    """Describe names, one per line, "key: value" lines or numbered steps; "" for anything else."""
+    """Describe a list of names, "key: value" lines or numbered steps; "" for anything else."""
     steps = [step[1] for line in lines if len(line) <= _STEP_CHARACTERS and (step := _STEP.match(line))]
     if len(steps) >= 3 and len(steps) >= 0.8 * len(lines):
         size = _say(language, f"{len(steps)} 项：", f"{len(steps)} steps: ")

@@ -1,4 +1,4 @@
-"""Names of those who talk, which tell nothing of what the talk is about."""
+"""Find the names of speakers, which say nothing about the subject of a conversation."""
 
 import re
 from collections.abc import Sequence
@@ -11,8 +11,8 @@ _GREETINGS = ("hi", "hey", "hello", "thanks", "thank you", "yeah", "yes", "yep",
 
 
 def addressed(text: str, *, is_talk: bool = False) -> set[str]:
-    """Return the names, in lower case, by which a text addresses somebody, as in "Thanks, Ann!". ``is_talk``: people
-    talk with one another, so that "See you, Ann." does too.
+    """Return the names, in lower case, by which a text addresses somebody, as in "Thanks, Ann!". In a conversation
+    between people (``is_talk``), "See you, Ann." counts too.
     """
     found = set[str]()
     for name in _NAME.finditer(text):
@@ -23,7 +23,7 @@ def addressed(text: str, *, is_talk: bool = False) -> set[str]:
 
 
 def named(title: str, lines: Sequence[tuple[str, str]]) -> set[str]:
-    """Return the names, in lower case, of who says a page's lines and of whom these address."""
+    """Return the names, in lower case, of the speaker of a page's lines and of the people whom these address."""
     before = _BEFORE.match(title)
     is_talk = before is not None and all(line.startswith(before[0]) for role, line in lines if role == "user")
     found = set[str]().union(*(addressed(line, is_talk=is_talk) for _, line in lines))

@@ -1,4 +1,4 @@
-"""Words that tell nothing about a text: ``stopwords.txt``, which says what each list is for."""
+"""Words that say nothing about a text. ``stopwords.txt`` holds the lists and their purposes."""
 
 from pathlib import Path
 

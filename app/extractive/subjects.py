@@ -1,8 +1,8 @@
-"""Find what texts are about: noun phrases that several of them share.
+"""Find the subjects of texts: noun phrases that several of them share.
 
-Chinese is tagged by rjieba's dictionary: a subject is a run of nouns. English has no tagger here: a subject is a run of
-words that are neither function words nor those that ``app.extractive.verbs`` lists, one to three of them. Names of
-tools, dates, quantities, identifiers, paths and addresses are no subjects in either language.
+Chinese is tagged by rjieba's dictionary, and a subject is a run of nouns. English has no tagger here, and a subject is
+a run of up to four words that are neither function words nor listed in ``app.extractive.verbs``. Names of tools, dates,
+quantities, identifiers, paths and addresses are no subjects in either language.
 """
 
 import math
@@ -29,11 +29,11 @@ _HAS_HAN = re.compile(f"[{HAN}]")
 _TOKEN = re.compile(r"[^\s,.;:!?()\[\]{}<>\"“”|*=…—–]+(?:\.[^\s,.;:!?()\[\]{}<>\"“”|*=…—–]+)*|[^\s]")
 _WORD = re.compile(r"[A-Za-zÀ-ɏ]+(?:[-'’&][A-Za-zÀ-ɏ]+)*$")
 _MODEL = re.compile(r"(?:[A-Z][a-z]{2,14}|[A-Z]{1,4})-?\d{1,2}$")
-"""G2, GPT-4, COVID-19: all that may have a digit."""
+"""Matches the only words with digits that can be subjects: G2, GPT-4, COVID-19."""
 _STARTS = frozenset('.!?:;-•*"“”(…—–')
-"""After these a capital begins a sentence, not a name."""
+"""After these marks a capital begins a sentence, not a name."""
 _LINKS = frozenset(("of", "&"))
-"""Between capitals they join a name: Mixture of Experts."""
+"""Words that join capitalised words to a name: Mixture of Experts."""
 _NO_HEADS = frozenset(("tool", "tools"))
 _POSSESSIVE = re.compile(r"(?<=\w)['’]s?$")
 _NOUN_TAGS = frozenset(("n", "nr", "ns", "nt", "nz", "vn", "an", "j", "nrt", "ng"))
@@ -42,25 +42,25 @@ _HAN_GUESSED = re.compile(
     "^[我你他她它您有没做发给先被把想去来说看吃是在让要会能可很太真最更不都就还再也跟和对点个几]"
     "|[了过着的给吗呢吧啊试到]$"
 )
-"""Parts of sentences that the tagger, or its dictionary, takes for words."""
+"""Matches parts of sentences that the tagger or its dictionary mistakes for words."""
 _SPEAKERS = "我你您"
-"""No noun begins with one, though the dictionary has 我会."""
+"""No noun begins with one of these characters, though the dictionary has 我会."""
 _KNOWN = 20
-"""Words that are more frequent in the dictionary are words."""
+"""Words with a higher frequency in the dictionary are surely words."""
 _DEGREES = frozenset("很 太 非常 更 最 真 好 挺 更加 特别 十分 超级 比较 这么 那么 多么 有点 不".split())
-"""After these the tagger's names are adjectives: 很安静."""
+"""After these words, the tagger's names are adjectives: 很安静."""
 _DESCRIBED = ("的", "地", "得")
 _CUT = "…"
-"""What stands before it is a part of a name."""
+"""The mark of a cut. A word next to it can be part of a name."""
 
 
 _Word = tuple[str, bool]
-"""A word, and whether its capital makes it a name."""
+"""A word, and whether its capital marks it as a name."""
 
 
 @dataclass(slots=True)
 class _FoundSubject:
-    """A candidate, with what the texts that have it weigh."""
+    """A candidate, with the summed weight of the texts that contain it."""
 
     text: str
     rarity: float
@@ -70,38 +70,38 @@ class _FoundSubject:
 
 
 def subjects_of_page(title: str, lines: Sequence[tuple[str, str]], n: int) -> list[str]:
-    """Return up to ``n`` subjects of a page: of its title and of what is said in its (role, line) pairs, best first."""
+    """Return up to ``n`` subjects of a page, best first, from its title and the words in its (role, line) pairs."""
     tools = frozenset(fold(name) for role, line in lines for name in tools_in(role, line))
     spoken = [(role, line) for role, line in lines if role in ("user", "assistant") and not tools_in(role, line)]
     return _best([("title", title), *spoken][:_MAX_TEXTS], tools | named(title, spoken), n)
 
 
 def _best(texts: Sequence[tuple[str, str]], tools: Collection[str], n: int) -> list[str]:
-    found: dict[str, _FoundSubject] = {}
+    subjects: dict[str, _FoundSubject] = {}
     for at, (role, text) in enumerate(texts):
         for phrase, words, rare in _phrases(scalar(text[:_LINE_CHARS])):
             if (key := fold(phrase)) in tools:
                 continue
-            one = found.setdefault(key, _FoundSubject(phrase, rare, words))
-            if at not in one.texts:
-                one.texts.add(at)
-                one.weight += _WEIGHTS.get(role, 1.0)
-    return _distinct(sorted(found.values(), key=lambda one: -_score(one)), max(n, 0))
+            subject = subjects.setdefault(key, _FoundSubject(phrase, rare, words))
+            if at not in subject.texts:
+                subject.texts.add(at)
+                subject.weight += _WEIGHTS.get(role, 1.0)
+    return _distinct(sorted(subjects.values(), key=lambda subject: -_score(subject)), max(n, 0))
 
 
-def _score(one: _FoundSubject) -> float:
-    return math.log2(1 + one.weight) * (0.5 + one.rarity) * (1.35 if one.words > 1 else 1.0)
+def _score(subject: _FoundSubject) -> float:
+    return math.log2(1 + subject.weight) * (0.5 + subject.rarity) * (1.35 if subject.words > 1 else 1.0)
 
 
 def _distinct(ranked: Iterable[_FoundSubject], n: int) -> list[str]:
-    """Return the first ``n`` that are not part of another."""
+    """Return the first ``n`` subjects of which none contains another."""
     chosen: dict[str, str] = {}
-    for one in ranked:
+    for subject in ranked:
         if len(chosen) == n:
             break
-        key = fold(one.text)
+        key = fold(subject.text)
         if not any(key in other or other in key for other in chosen):
-            chosen[key] = one_line(one.text, TOPIC_CHARS)
+            chosen[key] = one_line(subject.text, TOPIC_CHARS)
     return list(chosen.values())
 
 
@@ -120,7 +120,7 @@ def _english(text: str) -> Iterator[tuple[str, int, float]]:
         word = _POSSESSIVE.sub("", token) if "'" in token or "’" in token else token
         if _is_content(word):
             run.append((word, word[:1].isupper() and before not in _STARTS))
-            if word is not token:  # "Mei's flight" are two subjects
+            if word is not token:  # "Mei's flight" is two subjects
                 yield from _runs(run)
                 run = []
         elif token in _LINKS and run and run[-1][0][:1].isupper() and after[:1].isupper():
@@ -141,7 +141,7 @@ def _is_content(token: str) -> bool:
 
 
 def _runs(run: Sequence[_Word]) -> Iterator[tuple[str, int, float]]:
-    """Yield the phrases of words in a row: verbs, adverbs and counts part them."""
+    """Yield the phrases in a run of words, which verbs, adverbs and numerals separate."""
     part: list[str] = []
     for word, is_name in (*run, ("", False)):
         lower = word.lower()
@@ -154,7 +154,7 @@ def _runs(run: Sequence[_Word]) -> Iterator[tuple[str, int, float]]:
 
 
 def _phrase(words: Sequence[str]) -> Iterator[tuple[str, int, float]]:
-    """Yield the subject of words in a row: what describes can begin but not end it, what is vague cannot begin it."""
+    """Yield the subject in a run of words. A describing word can begin but not end it; a vague one cannot begin it."""
     end = len(words)
     while end and (is_no_noun(words[end - 1]) or words[end - 1] in _LINKS):
         end -= 1
@@ -171,12 +171,12 @@ def _phrase(words: Sequence[str]) -> Iterator[tuple[str, int, float]]:
 
 
 def _is_vague(word: str) -> bool:
-    """Return whether a word names no subject without others."""
+    """Return whether a word alone names no subject."""
     lower = word.lower()
     return lower in COMMON or lower in GENERIC or (len(word) < 3 and not word.isupper())
 
 
-# --- Chinese, and English within it ----------------------------------------------------------------------
+# --- Chinese, and English words within it ----------------------------------------------------------------
 
 
 def _chinese(text: str) -> Iterator[tuple[str, int, float]]:
@@ -188,7 +188,7 @@ def _chinese(text: str) -> Iterator[tuple[str, int, float]]:
         part = "" if describes else _part(word, tag)
         goes_on = part == word or (word == " " and run and not is_han(run[-1]))  # "G2 夹爪"
         if run and not goes_on:
-            # Names apart, half of the words that the tagger has put together are parts of sentences.
+            # Half of the words that the tagger composes by itself, except names, are parts of sentences.
             is_guess = len(run) == 1 and last_tag == "n" and is_han(run[0]) and not jieba().has_word(simplified(run[0]))
             if word != _CUT and not is_guess:
                 yield from _han_phrase(run)
@@ -208,7 +208,7 @@ def _tagged(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _part(word: str, tag: str) -> str:
-    """Return what a tagged word adds to a subject, "" if nothing; of an action (踢足球) its object."""
+    """Return the part of a tagged word that belongs to a subject: of an action (踢足球) its object; "" if none does."""
     if not is_han(word):
         return word if _is_content(word) and not is_verb(word.lower()) else ""
     plain = simplified(word)
@@ -230,7 +230,7 @@ def _is_noun(word: str, tag: str) -> bool:
 
 
 def _action(word: str) -> int:
-    """Return the length of the verb that a rare word begins with (踢足球: 1), of the whole word if it has no object."""
+    """Return the length of the verb at the start of a rare word (踢足球: 1); of the whole word if it has no object."""
     for end in (1, 2):
         rest = word[end:]
         if not (rest and jieba().has_word(word[:end]) and jieba().has_word(rest)):
@@ -244,7 +244,7 @@ def _action(word: str) -> int:
 
 
 def _han_phrase(run: Sequence[str]) -> Iterator[tuple[str, int, float]]:
-    """Yield the nouns in a row as one subject, the last of many; English words among them keep their own spaces."""
+    """Yield a run of nouns as one subject, of a long run the last ones. English words in it are separated by spaces."""
     words = list(run)
     while len(words) > 1 and sum(map(len, words)) > _HAN_MAX and is_han(words[0]):
         words.pop(0)

@@ -1,4 +1,4 @@
-"""Summarise a run of pages: informative lines and standing notes."""
+"""Summarise a run of pages by its most informative lines."""
 
 from collections.abc import Sequence
 
@@ -8,12 +8,12 @@ from app.text.language import clip, squeeze
 
 _MAX_LINES = 80
 _LINE_CHARS = 400
-# Whose words are worth keeping, other things being equal.
+# How much the words of each role are worth keeping, other things being equal.
 ROLE_WEIGHT = {"user": 1.25, "assistant": 1.0, "tool": 0.75, "function": 0.75, "system": 0.6, "developer": 0.6}
 
 
 def summarize_lines(lines: Sequence[tuple[str, str]], *, max_items: int, max_chars: int) -> list[str]:
-    """Return the most informative of (role, line) pairs in order, without repetition.
+    """Return the most informative lines of (role, line) pairs in order, without repetition.
 
     ``max_chars`` bounds the total, with one character between lines. A line longer than a fair share of it is cut.
     """
@@ -25,7 +25,7 @@ def summarize_lines(lines: Sequence[tuple[str, str]], *, max_items: int, max_cha
 
 
 def pick_lines(lines: Sequence[tuple[str, str]], *, max_items: int, max_chars: int) -> list[int]:
-    """Return the positions of the lines that ``summarize_lines`` keeps, ascending."""
+    """Return the indices of the lines that ``summarize_lines`` keeps, in ascending order."""
     if max_items <= 0 or max_chars <= 0 or not lines:
         return []
     longest = min(_LINE_CHARS, max_chars)
@@ -34,7 +34,7 @@ def pick_lines(lines: Sequence[tuple[str, str]], *, max_items: int, max_chars: i
         ROLE_WEIGHT.get(role, 0.8) * patterns.salience(text) * (0.9 + 0.2 * (at + 1) / len(lines)) if text else 0.0
         for at, ((role, _), text) in enumerate(zip(lines, texts, strict=True))
     ]
-    # MMR compares every candidate with every choice, so only the best few hundred are candidates.
+    # MMR compares every candidate with every choice, so only the lines with the highest weights are candidates.
     candidates = sorted(sorted(range(len(texts)), key=lambda at: -weights[at])[:_MAX_LINES])
     chosen = choose(
         [texts[at] for at in candidates],

@@ -1,7 +1,7 @@
-"""Extract key terms: the few words that set a text apart from many others.
+"""Extract key terms: the few words that distinguish a text from many others.
 
 A term's score is its frequency (dampened) × its specificity × a small bonus for coming early. Specific terms have a
-form of their own (an identifier, an address, a code, a name) or are rare in the language; for Chinese the segmenter's
+characteristic form (an identifier, an address, a code, a name) or are rare in the language; for Chinese the segmenter's
 dictionary gives the rarity.
 """
 
@@ -28,7 +28,7 @@ _TOKEN = re.compile(
     r"|[.,;:!?。，；：！？\n]"
 )
 _ASCII_TOKEN = re.compile(r"https?://[^\s\"'<>()\[\]{}|\\]+|[A-Za-z0-9_]+(?:[-._@/'][A-Za-z0-9_]+)*|[.,;:!?\n]")
-"""The same of a text in ASCII, in two thirds of the time."""
+"""Matches the same tokens in ASCII texts, in two thirds of the time."""
 _NAME, _TITLED, _QUANTITY, _EMAIL, _DATE, _HASH, _CAMEL = (
     re.compile(PATTERNS[name]) for name in ["name", "titled", "quantity", "email", "date", "hash", "camel"]
 )
@@ -38,19 +38,19 @@ _PUNCTUATION = frozenset(".,;:!?。，；：！？\n")
 _MAX_TERM = 60
 _MAX_TOKENS = 40_000
 _MAX_LEAVES = 20_000
-# The name of a JSON member says what kind of thing a value is, seldom which one.
+# The name of a JSON member shows what kind of thing its value is, but seldom which one.
 _KEY_WEIGHT = 0.4
-# The size of rjieba's dictionary in words counted; only the ratio matters.
+# The sum of the word frequencies in rjieba's dictionary; only the ratio matters.
 _DICTIONARY_TOTAL = 6.0e7
 
 
 def key_terms(text: str, n: int = 15) -> list[str]:
-    """Return up to ``n`` terms, best first, as written in the text; no near duplicates."""
+    """Return up to ``n`` terms, best first, as written in the text and without near duplicates."""
     return [term for term, _ in scored_terms(text, n)]
 
 
 def scored_terms(text: str, n: int) -> list[tuple[str, float]]:
-    """Do as ``key_terms``, and return each term's score too."""
+    """Return the ``key_terms`` with their scores."""
     if n <= 0:
         return []
     readable, keys = _readable(straight(scalar(unwrap(text))))
@@ -62,14 +62,14 @@ def scored_terms(text: str, n: int) -> list[tuple[str, float]]:
     for key in keys:
         term, weight = _weighed(key)
         scores.setdefault(term, _KEY_WEIGHT * weight)
-    # Ties go to what came first: insertion order, which nlargest keeps.
+    # Of equal scores the earlier term wins: nlargest keeps the insertion order.
     best = heapq.nlargest(n * 8, scores.items(), key=lambda item: item[1])
     return [(term, scores[term]) for term in _distinct((term for term, _ in best), n)]
 
 
 def kind_of(term: str) -> Literal["number", "identifier", "name", "phrase", "word"]:
     if term[:1].isdigit() and not term.isalpha():
-        return "number" if not any(one.isascii() and one.isalpha() for one in term) else "identifier"
+        return "number" if not any(char.isascii() and char.isalpha() for char in term) else "identifier"
     if _CAMEL.search(term) or (term.isascii() and re.search(r"\d|[_@/.:]", term)):
         return "identifier"
     if term[:1].isupper():
@@ -85,7 +85,7 @@ def content_words(text: str) -> list[str]:
 
 @lru_cache(5_000)
 def rarity(word: str) -> float:
-    """Return how telling a content word is: from about 0.2 (要求, "table") to 2.5 (an identifier)."""
+    """Return how specific a content word is: from about 0.2 (要求, "table") to 2.5 (an identifier)."""
     if is_han(word):
         frequency = max(jieba().suggest_freq(simplified(word)), 1)
         return min(max((math.log10(_DICTIONARY_TOTAL / frequency) - 3.0) / 2.2, 0.1), 1.8)
@@ -93,7 +93,7 @@ def rarity(word: str) -> float:
 
 
 def _readable(text: str) -> tuple[str, list[str]]:
-    """Return the text whose words count, of JSON the values; and the names of JSON members."""
+    """Return the text whose words count (for JSON, its values), and the names of JSON members."""
     value = parse_json(text)
     if value is None:
         return text[:WINDOW], []
@@ -115,7 +115,7 @@ def _readable(text: str) -> tuple[str, list[str]]:
 
 
 def _number(value: float) -> str:
-    # str() of an int of thousands of digits raises.
+    # str() raises for integers of thousands of digits.
     return "" if isinstance(value, int) and value.bit_length() > 200 else str(value)
 
 
@@ -136,7 +136,7 @@ def _word_scores(tokens: Sequence[str], segmented: Mapping[str, list[str]]) -> d
 
 
 def _merged_by_case(counts: Counter[str]) -> dict[str, int]:
-    """Count "The" and "the" as one word, in lower case; "Berlin" alone keeps its capital."""
+    """Count "The" and "the" as one word in lower case. "Berlin" keeps its capital, if "berlin" does not occur."""
     merged: dict[str, int] = {}
     for token, times in counts.items():
         lower = token.lower()
@@ -146,13 +146,13 @@ def _merged_by_case(counts: Counter[str]) -> dict[str, int]:
 
 
 def _weighed(token: str) -> tuple[str, float]:
-    """Return the term that a token makes and how specific it is; 0 for none."""
+    """Return a token's term and its specificity; 0 if the token is no term."""
     return _weighed_word(token) if len(token) <= WORD_CACHED_MAX and token.isalpha() else _weigh(token)
 
 
 @lru_cache(maxsize=50_000)
 def _weighed_word(word: str) -> tuple[str, float]:
-    """Weigh a word. Cached: texts repeat their words."""
+    """Weigh a word. Cached, because texts repeat their words."""
     return _weigh(word)
 
 
@@ -208,7 +208,7 @@ def _phrases(text: str) -> Iterator[tuple[str, float]]:
 
 
 def _without_stop_words(name: str) -> str:
-    """Return a name without the words that merely began its sentence: "The Eiffel Tower"."""
+    """Return a name of several words without stop words around it, such as those of "The Eiffel Tower"; else ""."""
     parts = name.split(" ")
     while parts and parts[0].lower() in ENGLISH:
         parts.pop(0)

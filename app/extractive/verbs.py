@@ -1,6 +1,6 @@
-"""English words that are no subject: verbs in all their forms, words that describe, and the calendar.
+"""English words that are no subjects: verbs in all their forms, describing words, and names of times.
 
-The lists are in ``verbs.txt``, which says what each is. Regular forms of verbs are derived.
+``verbs.txt`` holds the lists and explains them. Regular forms of verbs are derived.
 """
 
 import re
@@ -30,7 +30,7 @@ _ALL_VERBS = frozenset(form for verb in _WORDS["verbs"] for form in _forms(verb)
 
 @lru_cache(5_000)
 def is_verb(word: str) -> bool:
-    """Return whether a word in lower case is a form of a verb; some are nouns as well (``NOUNS``)."""
+    """Return whether a lower-case word is a form of a verb. Some are also nouns (``NOUNS``)."""
     if word in _WORDS["nouns in ing"] or word in _WORDS["nouns in ed"]:
         return False
     if len(word) > 5 and word.endswith(("ing", "ed", "ize", "ify")) and "-" not in word:
@@ -39,8 +39,8 @@ def is_verb(word: str) -> bool:
 
 
 def is_no_noun(word: str) -> bool:
-    """Return whether a word describes, counts or links, so that no noun phrase ends in it. Endings are looked at in
-    lower case only: Budapest and Emily are names.
+    """Return whether a word describes, counts or links, so that no noun phrase ends with it. Endings decide only for
+    lower-case words, because Budapest and Emily are names.
     """
     lower = word.lower()
     if lower.removeprefix("un") in _DESCRIBING or lower in _VAGUE or lower in _LINKING:
@@ -51,17 +51,17 @@ def is_no_noun(word: str) -> bool:
 
 
 def is_linking(word: str) -> bool:
-    """Return whether a word in lower case counts, joins or is an adverb, so that no noun phrase has it."""
+    """Return whether a lower-case word counts, joins or is an adverb, so that no noun phrase contains it."""
     return word in _LINKING or (len(word) > 4 and word.endswith("ly") and word not in _WORDS["like descriptions"])
 
 
 def is_vague(word: str) -> bool:
-    """Return whether a word in lower case describes without setting apart: "specific", or a comparison ("cheaper")."""
+    """Return whether a lower-case word describes without distinguishing: "specific", or a comparison ("cheaper")."""
     if word in _VAGUE or "-to-" in word:
         return True
     return word.endswith(("er", "est")) and any(word[:end] in _DESCRIBING for end in (-1, -2, -3))
 
 
 def is_calendar(word: str) -> bool:
-    """Return whether a word in lower case names a time."""
+    """Return whether a lower-case word names a time."""
     return word in _WORDS["calendar"]

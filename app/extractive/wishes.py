@@ -1,9 +1,9 @@
-"""Find how far a person's standing wish goes: with its user at once, only as a proposal, or nowhere.
+"""Find lasting wishes, and decide whether they hold for their user everywhere, as a proposal, or in one conversation.
 
-Precision comes first, because what follows a user is in every window of theirs. Three kinds follow at once: closed keys
-with one value each, needs of the person, and wishes in lasting words. Everything else that sounds like a wish for good
-is proposed. Nothing goes further than its conversation from a message that hands over a text, plays a role or tells a
-story, nor a sentence about a day, a trip or a piece of work, about somebody else, in quotation marks, or in doubt.
+Precision comes first, because a wish that holds everywhere is in all of its user's windows. Three kinds do at once:
+closed keys with one value each, needs of the person, and wishes in lasting words. Other sentences that sound like a
+lasting wish are proposed. A wish never leaves its conversation if its message hands over a text, plays a role or tells
+a story, or if it is about a day, a trip, a piece of work or somebody else, in quotation marks, or in doubt.
 
 The patterns are in ``wishes.txt``.
 """
@@ -28,28 +28,28 @@ from app.text.language import clip, squeeze, window
 from app.text.word_lists import patterns_of
 
 WISHES_MAX = 20
-"""Of one message."""
+"""The most wishes of one message."""
 ORDER_MIN, HOLDS_MIN = 0.15, 0.8
-"""How likely the words of an order for good are a wish, by a head that sees words alone, and those of any sentence."""
+"""The least probabilities, by a head that reads only words, for a lasting order and for any other sentence."""
 SENTENCE_MIN = 4
 _SENTENCE_MAX = 200
 _SENTENCES_MAX = 30
-"""Sentences of a message that people write; a longer one was pasted."""
+"""The most sentences of a message that a person wrote; a longer one was pasted."""
 _TAGS_MAX = 400
-"""More are markup, and would take long to match."""
+"""A text with more "<" is markup, and matching its elements would take long."""
 _FORGET = any_case("forget")
 _QUOTATION = re.compile(r"^['\"‘“「『《]|[\"‘“「『][^\"’”」』]{6,}[\"’”」』]")
-"""Of a sentence: words that somebody else may have said."""
+"""Matches sentences with quoted words, which somebody else can have said."""
 _LETTERS = re.compile("[a-z]+")
 _BLANK_LINE = re.compile(r"\n[ \t]*\n")
 PARTS = ("orders", "orders_han", "lead", "end", "language", "language_han", "name", "pronoun", "zone", "diet")
-"""Sections of the file that are parts of the others."""
+"""Sections of the file that are used in others."""
 TABLES = ("plainly", "keys", "ended")
-"""Those of which each row begins with what it is for."""
+"""Sections of which each row begins with the key that it is for."""
 
 
 class Wordings(NamedTuple):
-    """Patterns by what they are for, and words of which each English match has one: most sentences have none."""
+    """Patterns by their keys, and words of which every English match contains one: most sentences have none of them."""
 
     rows: Mapping[str, re.Pattern[str]]
     words: frozenset[str]
@@ -62,7 +62,7 @@ class Wordings(NamedTuple):
         return next((key for key, pattern in rows if pattern.search(text)), None)
 
 
-@lru_cache(16)  # a sentence is looked at a dozen times in a row
+@lru_cache(16)  # called a dozen times in a row for the same sentence
 def _letters(text: str) -> list[str]:
     return _LETTERS.findall(text.lower())
 
@@ -80,11 +80,11 @@ WORDINGS = {
 
 
 def _table(name: str, before: str = "", after: str = "") -> Wordings:
-    """Return a table, each of its patterns between two others."""
+    """Return a table, with the patterns ``before`` and ``after`` around each of its own."""
     pattern, words = _SECTIONS[name]
-    _, *told = re.split(r"(?:^|\|)([\w, ]*) \| ", pattern)
+    _, *cells = re.split(r"(?:^|\|)([\w, ]*) \| ", pattern)
     rows: defaultdict[str, list[str]] = defaultdict(list)
-    for key, row in zip(told[::2], told[1::2], strict=True):
+    for key, row in zip(cells[::2], cells[1::2], strict=True):
         rows[key].append(row)
     compiled = {key: re.compile(f"{before}(?:{'|'.join(own)}){after}", re.IGNORECASE) for key, own in rows.items()}
     return Wordings(compiled, words)
@@ -92,19 +92,19 @@ def _table(name: str, before: str = "", after: str = "") -> Wordings:
 
 PLAINLY, ENDED = _table("plainly"), _table("ended")
 KEYS = _table("keys", _SECTIONS["lead"][0], _SECTIONS["end"][0])
-"""A sentence has a key if it says no more than a value of it: what only mentions one would replace it."""
+"""A sentence has a key only if it states nothing but its value: otherwise a mere mention would replace the value."""
 FOLLOWING = Wordings(
     {}, ENDED.words.union(PLAINLY.words, KEYS.words, *(WORDINGS[name].words for name in ("need", "lasting")))
 )
-"""Of what follows a user in lasting words."""
+"""The words of which every wish that can hold everywhere contains one."""
 _AGAIN = re.compile(r"^((?:please |from now on,? )*(?:never|do(?:n't| not))\b.*?),?(?: ever)? again\W*$", re.IGNORECASE)
 _WORD = re.compile(r"(?<=[\w，, ])[\"“「『]([^\"”」』]{1,20})[\"”」』]")
-"""One in quotation marks, within a sentence."""
+"""Matches a quoted word or short phrase within a sentence."""
 
 
 def wishes_of(text: str, prose: Sequence[str]) -> list[Wish]:
-    """Return the wishes in a message, whose sentences are ``prose``: none of those in tags or triple quotation marks,
-    where programs put what the person did not write.
+    """Return the wishes in a message with the sentences ``prose``. Texts in tags or triple quotation marks are ignored,
+    because programs insert them.
     """
     if text.count("<") > _TAGS_MAX:
         return []
@@ -118,48 +118,49 @@ def wishes_of(text: str, prose: Sequence[str]) -> list[Wish]:
 
 
 def _is_plain(wish: Wish, own: str, found: Sequence[Wish]) -> bool:
-    """Return whether a wish is surely its writer's: of several lines, its paragraph says nothing but wishes."""
+    """Return whether a wish is surely its writer's: in a message of several lines, its paragraph holds only wishes."""
     if not is_surely_own(wish.text, own):
         return False
-    paragraphs = [simplified(one) for one in _BLANK_LINE.split(own)]
-    texts = [simplified(one.text) for one in found]
+    paragraphs = [simplified(paragraph) for paragraph in _BLANK_LINE.split(own)]
+    texts = [simplified(other.text) for other in found]
     return "\n" not in own.strip() or any(
-        simplified(wish.text) in squeeze(one)
-        and all(any(text in squeeze(said) for text in texts) for said in take_apart(one).prose)
-        for one in paragraphs
+        simplified(wish.text) in squeeze(paragraph)
+        and all(any(text in squeeze(said) for text in texts) for said in take_apart(paragraph).prose)
+        for paragraph in paragraphs
     )
 
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A wish that the heads found, and why."""
+    """A wish that the heads found, and their reason."""
 
     wish: Wish
     why: Mapping[str, str | float]
 
 
 def may_keep(text: str) -> list[str]:
-    """Return the sentences of a message that can be a person's wishes; none of what was pasted."""
+    """Return the sentences of a message that can be a person's wishes; none if it was pasted."""
     if text.count("<") > _TAGS_MAX:
         return []
-    prose = [squeeze(one) for one in take_apart(window(without_elements(text))).prose]
-    own = [one for one in prose if SENTENCE_MIN <= len(one) <= _SENTENCE_MAX]
+    prose = list(map(squeeze, take_apart(window(without_elements(text))).prose))
+    own = [sentence for sentence in prose if SENTENCE_MIN <= len(sentence) <= _SENTENCE_MAX]
     return own if own and _is_written(prose) else []
 
 
 def judged(text: str, whole: Likely, each: Mapping[str, Likely]) -> list[Judged]:
-    """Return what is to be kept of a message, by what heads read from it and from ``each`` of its sentences.
+    """Return the wishes in a message, judged by the heads' probabilities for the ``whole`` and ``each`` sentence.
 
-    Where the whole says more than any sentence, and is short, it is quoted whole. What a rule found is left out.
+    If the whole message is more certain than any sentence, and short, it is quoted whole. Wishes that a rule found are
+    left out.
     """
     found = wishes_of(text, take_apart(window(text)).prose)
-    readings = {one: among(likely, len(each)) for one, likely in each.items() if not takes_back(one)}
-    best = max(readings, key=lambda one: certainty(readings[one]), default=None)
+    readings = {text: among(likely, len(each)) for text, likely in each.items() if not takes_back(text)}
+    best = max(readings, key=lambda text: certainty(readings[text]), default=None)
     if best is not None and certainty(whole) > certainty(readings[best]):
         short = squeeze(text)
         readings = {short: whole} if len(short) <= _SENTENCE_MAX else {**readings, best: whole}
-    judged = [_judged(one, likely, text) for one, likely in readings.items() if not _is_among(one, found)]
-    return [one for one in judged if one is not None][:WISHES_MAX]
+    judged = [_judged(said, likely, text) for said, likely in readings.items() if not _is_among(said, found)]
+    return [wish for wish in judged if wish is not None][:WISHES_MAX]
 
 
 def _is_among(sentence: str, found: Sequence[Wish]) -> bool:
@@ -180,7 +181,7 @@ def _judged(sentence: str, likely: Likely, message: str) -> Judged | None:
 
 
 def speaks_for_itself(words: str, message: str) -> bool:
-    """Return whether words of a message speak for its writer: they hand over no text, play no role, tell no story."""
+    """Return whether words of a message speak for its writer: it hands over no text, plays no role, tells no story."""
     is_short = message.count("<") <= _TAGS_MAX
     is_own = is_short and is_surely_own(words, message) and not _opens_a_text(message)
     return is_own and _travels(take_apart(window(message)).prose)
@@ -205,28 +206,28 @@ def _is_written(prose: Sequence[str]) -> bool:
 
 
 def wishes_in(prose: Sequence[str], *, is_own: bool = True) -> list[Wish]:
-    """Return what holds for good among the sentences of a message, each at most 200 characters, and how far it goes.
+    """Return the lasting wishes among the sentences of a message, each of at most 200 characters, with their reach.
 
     ``is_own``: no paragraph shows that the next ones are somebody else's.
     """
-    said = prose
-    prose = [simplified(one) for one in prose]
+    written = list(map(squeeze, prose))
+    prose = list(map(simplified, prose))
     may_travel = is_own and _is_written(prose)
     standing, found = set[str](), dict[str, Wish]()
     for sentence in map(squeeze, prose):
         text = clip(strip_lead(sentence), _SENTENCE_MAX)
-        if _holds(text) and not any(_says("play", one) for one in prose):
+        if _holds(text) and not any(_says("play", other) for other in prose):
             standing.add(text)
         wish = _wish(text, is_standing=text in standing) if may_travel and len(sentence) <= _SENTENCE_MAX else None
         if wish is not None or (text in standing and not takes_back(text)):
             found.setdefault(text, wish or Wish(text))
     if any(wish.reach != "conversation" for wish in found.values()) and not _travels(prose):
         found = {text: Wish(text) for text in found if text in standing}
-    return [_as_written(wish, [squeeze(one) for one in said]) for wish in islice(found.values(), WISHES_MAX)]
+    return [_as_written(wish, written) for wish in islice(found.values(), WISHES_MAX)]
 
 
 def _holds(text: str) -> bool:
-    """Return whether a sentence sounds like a wish for good."""
+    """Return whether a sentence sounds like a lasting wish."""
     if len(text) < SENTENCE_MIN or text.endswith(("?", "？")):
         return False
     likely = intents.KEEPS_BY_WORDS.probability(text)
@@ -234,7 +235,7 @@ def _holds(text: str) -> bool:
 
 
 def _as_written(wish: Wish, written: Sequence[str]) -> Wish:
-    """Return a wish in the script that its sentence is written in; the patterns know one script of Chinese."""
+    """Return a wish in the script of its original sentence, because the patterns know only simplified Chinese."""
     for sentence in () if wish.text.isascii() else written:
         if (start := simplified(sentence).find(wish.text)) >= 0:
             return replace(wish, text=sentence[start : start + len(wish.text)])
@@ -242,12 +243,12 @@ def _as_written(wish: Wish, written: Sequence[str]) -> Wish:
 
 
 def takes_back(sentence: str) -> bool:
-    """Return whether a sentence asks to forget what it says."""
+    """Return whether a sentence asks to forget what it states."""
     return _FORGET.match(sentence) is not None
 
 
 def wish_of(text: str) -> Wish | None:
-    """Return what a person's own words hold for good; None if nothing shows that they do."""
+    """Return the lasting wish in a person's own words; None if nothing shows that it is lasting."""
     found = wishes_in([text])
     return found[0] if found else None
 
@@ -257,7 +258,7 @@ def _says(name: str, text: str) -> bool:
 
 
 def _wish(text: str, *, is_standing: bool) -> Wish | None:
-    """Return a sentence as a wish; None if it goes nowhere. What most sentences are is asked first."""
+    """Return a sentence as a wish that leaves its conversation, or None. The most frequent cases are tested first."""
     if takes_back(text):
         key = KEYS.key_in(_FORGET.sub("", text))
         return Wish(text, "user", key, ends=True) if key is not None else None
@@ -270,7 +271,7 @@ def _wish(text: str, *, is_standing: bool) -> Wish | None:
         key = KEYS.key_in(plain)
         follows = key is not None or _says("need", plain)
         follows = follows or (_is_lasting(plain) and (is_standing or _holds(plain)))
-        if follows and not _says("doubt", _told(plain)):
+        if follows and not _says("doubt", _without_order(plain)):
             wish = Wish(text, "user", key, sensitive=_says("sensitive", text))
         elif is_standing and not text.endswith(("?", "？")):
             wish = Wish(text, "proposed", sensitive=_says("sensitive", text))
@@ -279,8 +280,8 @@ def _wish(text: str, *, is_standing: bool) -> Wish | None:
     return None if _says("here", text) else wish
 
 
-def _told(plain: str) -> str:
-    """Return what doubt can be told by: all but the head of an order and a word that it puts in quotation marks."""
+def _without_order(plain: str) -> str:
+    """Return the words that can express doubt: all except the head of an order and its quoted words."""
     head = WORDINGS["order"].rows["order"].match(plain)
     return _WORD.sub("", plain[head.end() :]) if head else plain
 
@@ -295,7 +296,7 @@ def _plainly(text: str) -> str:
 
 
 def _is_lasting(text: str) -> bool:
-    """Return whether a standing wish is an order in lasting words, to the assistant and to nobody's team."""
+    """Return whether a wish is an order in lasting words to the assistant, rather than to a team."""
     if not _says("lasting", text) or WORDINGS["of_oneself"].rows["of_oneself"].match(text) is not None:
         return False
     return not any(_says(name, text) for name in ("team", "anybodys"))
