@@ -1,1 +1,1 @@
-"""Text: its language, words and terms; keyword vectors; tokens."""
+"""Text: language, words, terms, keyword vectors, tokens and masks."""

@@ -4,13 +4,13 @@ A document's vector has a component for each of its terms: the saturated term fr
 
     f * (k1 + 1) / (f + k1 * min(1 - b + b * length / LENGTH, 2))        k1 = 1.2, b = 0.25
 
-A query's vector has each term's inverse document frequency, which the statement works out over the user's own
+A query's vector has each term's inverse document frequency, which the SQL statement computes over the user's own
 rows. Their inner product is the BM25 score, so keyword search is an exact scan of a covering index.
 
-Terms are made here, the same for every language: words, the parts of identifiers, and for Chinese, Japanese and
-Korean each two neighbouring characters, which need no dictionary and no segmentation. A term's component is its
-hash, so there is no vocabulary to keep. Width, case and script make no difference: traditional Chinese finds
-simplified, and the other way round.
+Terms are made here in the same way for every language: words, the parts of identifiers, and in Chinese, Japanese and
+Korean each pair of neighbouring characters, which needs no dictionary and no segmentation. A term's component is its
+hash, so no vocabulary is stored. Width, case and script make no difference: traditional Chinese finds simplified, and
+vice versa.
 """
 
 from __future__ import annotations
@@ -30,39 +30,39 @@ from app.text.questions import asks
 from app.text.word_lists import words_of
 
 DIMENSIONS = 1_000_000_000
-"""The maximum of sparsevec: with some thousand terms per user, collisions do not matter."""
+"""The maximum of sparsevec. With some thousand terms per user, collisions do not matter."""
 K1, B, LENGTH = 1.2, 0.25, 15
 NORM_MAX = 2.0
-"""A passage is long because we cut it so, not because it is wordy: without a bound, repetition would count for more
-than the query's different terms.
+"""The bound of the length factor. A passage is long because Quire cut it so, not because it is wordy: without a bound,
+repetition would count for more than the query's different terms.
 """
 TERMS_MAX = 256
-"""Components of a document: 2 kB, which fits a covering index's entry."""
+"""The most components of a document: 2 kB, which fits an entry of a covering index."""
 QUERY_TERMS_MAX = 128
-"""Of a longer query, the first half of these and the last: a dialogue ends with the current question."""
+"""The most terms of a query. Of a longer one the first and last halves count: a dialogue ends with the question."""
 QUERY_CHARACTERS = 20_000
 """Characters of a query that are read for terms."""
 SPEAKER_TERMS_MAX, SPEAKER_CHARACTERS = 32, 1_000
-"""Words of a query that can name a speaker, and characters that are read for them."""
+"""The most words of a query that are tried as speakers' names, and the characters that are read for them."""
 SAID_BY = "\0said by "
-"""What sets a speaker's component apart from that of the same word in a text."""
+"""Distinguishes a speaker's component from that of the same word in a text."""
 QUESTION_TERMS = 20
-"""Terms up to which a text that asks does nothing else. A longer one also tells something."""
+"""A question with more terms than this also states something."""
 TELLING_TERMS = 4
-"""Terms of a sentence that tells something; fewer only open or close a question."""
+"""The least terms of a sentence that states something; shorter ones only open or close a question."""
 WORD_CACHED_MAX = 40
-"""Characters of a word whose terms are remembered."""
+"""Characters of the longest word whose terms are cached."""
 PASSAGE_CHARACTERS = 1_200
 ESCAPES_MIN = 4
-"""Backslashes from which on a text is taken for escaped JSON."""
+"""A text with at least this many backslashes is treated as escaped JSON."""
 CJK_WEIGHT = 4
-"""Characters that one of Chinese, Japanese or Korean counts as: every two of them are a term, and a passage's terms
-have to fit its vector."""
+"""A Chinese, Japanese or Korean character counts as this many others, because every two of them make a term, and a
+passage's terms must fit its vector."""
 
 _CJK = "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\u3040-\u30ff\uac00-\ud7af\U00020000-\U0003ffff"
 _RUN = re.compile(f"[{_CJK}]+|[^\\W_{_CJK}]+(?:[._@'’-][^\\W_{_CJK}]+)*", re.UNICODE)
 _ASCII_RUN = re.compile("[A-Za-z0-9]+(?:[._@'-][A-Za-z0-9]+)*")
-"""The same of a text in ASCII, in half the time."""
+"""Matches the same runs in ASCII texts, in half the time."""
 _HAS_NUMBER = re.compile(r"\d[,.'’ ]\d{3}")
 _HAS_CODE = re.compile(r"[A-Z][A-Z][A-Z]\d")
 _CODED = re.compile(r"(?<![^\W_])[A-Z]{3}(\d+(?:\.\d+)?)(?!\w)")
@@ -82,7 +82,7 @@ STOP_PAIRS = words_of("stop_pairs.txt")
 
 
 def terms(text: str) -> Iterator[str]:
-    """Yield the terms of a text as they are looked at: its first ones mostly tell whether it has another's."""
+    """Yield the terms of a text lazily, because its first ones usually show already whether it shares another's."""
     text, run = _readable(text)
     return chain.from_iterable(map(terms_of_run, chain(map(itemgetter(0), run.finditer(text)), _numbers(text))))
 
@@ -92,13 +92,13 @@ def terms_of_run(run: str) -> Iterable[str]:
 
 
 def runs(text: str) -> list[str]:
-    """Return the words of a text and its runs of Chinese, Japanese or Korean; they are made of terms."""
+    """Return the words of a text and its runs of Chinese, Japanese or Korean, for ``terms_of_run``."""
     text, run = _readable(text)
     return [*run.findall(text), *_numbers(text)]
 
 
 def _readable(text: str) -> tuple[str, re.Pattern[str]]:
-    """Return a text in the form in which it is read, and what finds its runs."""
+    """Return a text without escapes and variant forms, and the pattern that finds its runs."""
     text = unescaped(text)
     if text.isascii():
         return text, _ASCII_RUN
@@ -106,7 +106,7 @@ def _readable(text: str) -> tuple[str, re.Pattern[str]]:
 
 
 def _numbers(text: str) -> Iterator[str]:
-    """Yield numbers with separators or a currency's code as they are without: "1234.50" of "USD1,234.50"."""
+    """Yield numbers without their separators or currency code: "1234.50" for "USD1,234.50"."""
     for number in _NUMBER.finditer(text) if _HAS_NUMBER.search(text) else ():
         whole = re.sub(r"\D", "", number["whole"])
         yield f"{whole}.{number['part']}" if number["part"] else whole
@@ -118,7 +118,7 @@ def _is_word(run: str) -> bool:
 
 
 def _is_usual(run: str) -> bool:
-    """Return whether a run is a word whose terms are remembered."""
+    """Return whether a run is a word whose terms are cached."""
     return len(run) <= WORD_CACHED_MAX and (run.isascii() or _is_word(run))
 
 
@@ -151,8 +151,8 @@ def _word(run: str) -> Iterator[str]:
 
 
 def stem(word: str) -> str:
-    """Cut the commonest English endings off a word so that its forms match; lighter than a dictionary's stemmer."""
-    if len(word) > 4 and word[-1] in "sgd" and word.isascii():  # as each ending does
+    """Cut the most common English endings off a word, so that its forms match. Faster than a dictionary stemmer."""
+    if len(word) > 4 and word[-1] in "sgd" and word.isascii():  # the last letters of all endings
         for ending, replacement in (("ies", "y"), ("sses", "ss"), ("ing", ""), ("ed", ""), ("es", "e"), ("s", "")):
             if word.endswith(ending) and len(word) - len(ending) >= 3 and not word.endswith("ss"):
                 base = word[: -len(ending)] + replacement
@@ -167,10 +167,10 @@ def component(term: str) -> int:
 
 
 def document(text: str, speaker: str = "") -> str:
-    """Return a text's vector as a sparsevec literal; of very many terms the most frequent.
+    """Return a text's vector as a sparsevec literal, with at most TERMS_MAX terms, the most frequent.
 
-    It has a component for each term of the speaker's name besides, which only ``speakers`` of a query finds, and one
-    that says how much of it asks.
+    It also has a component for each term of the speaker's name, which only a query's ``speakers`` find, and one for the
+    share of the text that asks.
     """
     counts = dict(Counter(chain.from_iterable(_components(runs(text)))))
     size = sum(counts.values())
@@ -182,10 +182,10 @@ def document(text: str, speaker: str = "") -> str:
     weights = {times: f"{times * (K1 + 1) / (times + norm):.4g}" for times in set(frequent.values())}
     values = {index: weights[times] for index, times in frequent.items()}
     values |= dict.fromkeys(speakers(speaker) if speaker else (), "1")
-    if size and asks(text):  # a bare question by 1, less if it is long or also tells
-        told = sum(_statement_sizes(text))
-        values[_ASKING] = f"{min(1.0, (QUESTION_TERMS / size) ** 2) * max(0.0, 1 - told / size):.4g}"
-        if not told:
+    if size and asks(text):  # 1 for a bare question, less if it is long or also states something
+        stated = sum(_statement_sizes(text))
+        values[_ASKING] = f"{min(1.0, (QUESTION_TERMS / size) ** 2) * max(0.0, 1 - stated / size):.4g}"
+        if not stated:
             values[_ONLY_ASKS] = "1"
     inside = ",".join([f"{index}:{values[index]}" for index in sorted(values)])
     return f"{{{inside}}}/{DIMENSIONS}"
@@ -197,19 +197,19 @@ def tells(text: str) -> bool:
 
 
 def _statement_sizes(text: str) -> Iterator[int]:
-    """Yield the terms of each sentence that asks nothing, and is more than an opening. In Chinese a comma ends one."""
-    sizes = (len(list(terms(one))) for one in _SENTENCE_END.split(text) if not asks(one))
+    """Yield the number of terms of each sentence that states something. In Chinese a comma ends a sentence."""
+    sizes = (len(list(terms(sentence))) for sentence in _SENTENCE_END.split(text) if not asks(sentence))
     return (size for size in sizes if size >= TELLING_TERMS)
 
 
 @lru_cache(maxsize=50_000)
 def _word_terms(run: str) -> tuple[str, ...]:
-    """Return the terms of a word. Cached: texts repeat their words, and splitting one is expensive."""
+    """Return the terms of a word. Cached, because texts repeat their words and splitting one is expensive."""
     return tuple(_word(run))
 
 
 def _components(runs: Sequence[str]) -> Iterable[Iterable[int]]:
-    """Return the components of each run's terms. Of most texts every run is a short word in ASCII."""
+    """Return the components of each run's terms. The fast path is for most texts: all runs are short words in ASCII."""
     if "".join(runs).isascii() and max(map(len, runs), default=0) <= WORD_CACHED_MAX:
         return map(_word_components, runs)
     return (_word_components(run) if _is_usual(run) else map(component, _run_terms(run)) for run in runs)
@@ -224,13 +224,13 @@ _STOPPED = frozenset(map(component, STOP_WORDS))
 _ASKING = component("\0asks")
 _ONLY_ASKS = component("\0only asks")
 ONLY_ASKS = f"{{{_ONLY_ASKS}:1}}/{DIMENSIONS}"
-"""The vector whose inner product with a document is 1 if it asks and tells nothing."""
+"""The vector whose inner product with a document is 1 if the document only asks."""
 ASKING = f"{{{_ASKING}:1}}/{DIMENSIONS}"
-"""The vector whose inner product with a document says how much of it asks, from 0 to 1."""
+"""The vector whose inner product with a document is the share of it that asks, from 0 to 1."""
 
 
 def query(text: str) -> list[int]:
-    """Return the components of a query, without words that are everywhere; none where nothing can be searched for."""
+    """Return the components of a query, without words that occur everywhere. It can be empty."""
     query_terms = dict.fromkeys(
         t for t in terms(text[:QUERY_CHARACTERS]) if t not in STOP_WORDS and t not in STOP_PAIRS
     )
@@ -241,13 +241,13 @@ def query(text: str) -> list[int]:
 
 
 def speakers(text: str) -> list[int]:
-    """Return the components of the speakers that a text names, or of one's own name: any of its words can be a name."""
+    """Return the speaker components of a name, or of all words of a query, because any of them can be a name."""
     named = dict.fromkeys(t for t in terms(text[:SPEAKER_CHARACTERS]) if t not in STOP_WORDS and t not in STOP_PAIRS)
     return sorted({component(SAID_BY + term) for term in list(named)[:SPEAKER_TERMS_MAX]})
 
 
 def any_of(components: Iterable[int]) -> str:
-    """Return a vector that has a positive inner product with a document that has one of the terms."""
+    """Return a vector whose inner product with a document is positive if the document has any of the terms."""
     return f"{{{','.join(f'{index}:1' for index in sorted(set(components)))}}}/{DIMENSIONS}"
 
 
@@ -257,7 +257,7 @@ _BLANK = re.compile(rf"\s{{{BLANKS},}}")
 
 def passages(text: str, start: int = 0, most: int | None = None) -> list[tuple[int, int]]:
     """Return offset and length of each passage, cut after a line or a sentence where possible. A stretch of blanks is
-    one: a file that is none of the text stood there.
+    a passage of its own: it replaces an embedded file, which is not part of the text.
 
     The end of a passage depends only on its start, so the work can resume at the end of any passage.
     """
@@ -279,7 +279,7 @@ def passages(text: str, start: int = 0, most: int | None = None) -> list[tuple[i
 
 
 def _reach(text: str, at: int) -> int:
-    """Return where a passage must end: a Chinese, Japanese or Korean character weighs as much as several others."""
+    """Return where a passage must end at the latest (see CJK_WEIGHT)."""
     end = min(at + PASSAGE_CHARACTERS, len(text))
     if text.isascii():
         return end
@@ -290,8 +290,8 @@ def _reach(text: str, at: int) -> int:
 
 
 SEAMS = (("\n",), ("\\n",), ("。", "！", "？", ". ", "! ", "? "), ("；", "，", "; ", ", "), (" ",), (",",))
-"""Where to cut, the best first: after a line, a line of escaped JSON, a sentence, a clause, a word; never in a number
-or an address."""
+"""The marks after which a text is cut, the best first: a line, a line of escaped JSON, a sentence, a clause, a word.
+Numbers and addresses are never cut."""
 
 
 def _seam(text: str, low: int, high: int) -> int:

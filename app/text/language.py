@@ -1,8 +1,8 @@
-"""Words, sentences and languages of text that is Chinese, English or both.
+"""Words, sentences and language of Chinese, English and mixed text.
 
 Every function here is pure and total: any ``str`` is accepted (empty, NUL, lone
-surrogates, ten megabytes of one word), nothing raises, and the work is linear in
-what is looked at. Callers that must be bounded pass ``window(text)``.
+surrogates, ten megabytes of one word), nothing raises, and the time is linear in
+the length of the text. Callers that must be bounded pass ``window(text)``.
 """
 
 import re
@@ -31,8 +31,8 @@ _FENCED = re.compile(r"```.*?```", re.DOTALL)
 _WORD = re.compile(
     f"[{HAN}]+|[^\\W{HAN}]+(?:[-._@'\u2019][^\\W{HAN}]+)*"  # user@host.org, get_user, 2024-05-20, don't
 )
-# ANSI colours, zero-width marks and bidirectional overrides: they show nothing
-# themselves and can make the shown text say something else.
+# ANSI colours, zero-width marks and bidirectional overrides: they are invisible
+# and can make the visible text look different.
 _INVISIBLE = re.compile("\x1b\\[[0-9;]*[A-Za-z]|[\u00ad\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
@@ -46,7 +46,7 @@ _CLOSERS = " \t,;:，、；：—–-([{（【「“‘…"
 
 
 def window(text: str) -> str:
-    """Return the part of a text that a bounded reader looks at: its head and its tail."""
+    """Return the head and the tail of a text, the parts that bounded functions read."""
     if len(text) <= HEAD_CHARS + TAIL_CHARS:
         return text
     return text[:HEAD_CHARS] + "\n" + text[-TAIL_CHARS:]
@@ -55,8 +55,8 @@ def window(text: str) -> str:
 def script_counts(text: str) -> tuple[int, int]:
     """Return (ideographs, Latin words) in the window of a text, without fenced code.
 
-    Sum the pairs over a conversation and pass the sums to ``dominant``. Japanese counts as neither, so that it is not
-    taken for Chinese.
+    Add up the pairs over a conversation and pass the sums to ``dominant``. The ideographs of Japanese do not count, so
+    that it is not mistaken for Chinese.
     """
     seen = window(text)
     prose = _FENCED.sub(" ", seen) if "```" in seen else seen
@@ -71,27 +71,27 @@ def script_counts(text: str) -> tuple[int, int]:
 def dominant(han: int, latin: int) -> Language:
     """Return the language that these counts indicate; English if there are none.
 
-    A Chinese word is about 1.6 ideographs. A quarter of the words is enough: people who write Chinese mix in English
-    terms, seldom the other way round.
+    A Chinese word has about 1.6 ideographs. A quarter of the words suffices, because people who write Chinese mix in
+    English terms, but seldom the other way round.
     """
     chinese_words = han / 1.6
     return "zh" if han and chinese_words >= 0.25 * (chinese_words + latin) else "en"
 
 
 def language(text: str) -> Language:
-    """Return the language of one text; code and JSON in ASCII are "en"."""
+    """Return the language of a text. Code and JSON in ASCII are "en"."""
     if text.isascii():
         return "en"
     return dominant(*script_counts(text))
 
 
 def fold(text: str) -> str:
-    """Return the form in which texts are compared: width, case and the script of Chinese do not matter."""
+    """Return a form for comparing texts in which width, case and the script of Chinese make no difference."""
     return text.lower() if text.isascii() else simplified(straight(unicodedata.normalize("NFKC", text)).casefold())
 
 
 def straight(text: str) -> str:
-    """Return a text whose apostrophes are as a keyboard has them: a phone writes "don’t"."""
+    """Replace typographic apostrophes, as in "don’t" from phones, by straight ones."""
     return text.replace("\u2019", "'")
 
 
@@ -109,14 +109,14 @@ def _fold_one(character: str) -> str:
 
 
 def squeeze(text: str) -> str:
-    """Return the text on one line: no control characters, single spaces."""
-    if text.isprintable():  # nothing to remove: control and invisible characters are not printable
+    """Return the text on one line, with single spaces and without control characters."""
+    if text.isprintable():  # control and invisible characters are not printable, so there are none
         return " ".join(text.split())
     return " ".join(_CONTROL.sub(" ", _INVISIBLE.sub("", text)).split())
 
 
 def clip(text: str, max_chars: int) -> str:
-    """Return at most ``max_chars`` characters, cut between words and marked with "…"."""
+    """Cut a text to at most ``max_chars`` characters, between words and marked with "…"."""
     if len(text) <= max_chars:
         return text
     if max_chars <= 1:
@@ -141,16 +141,16 @@ def _breaks(left: str, right: str) -> bool:
 
 def one_line(text: str, max_chars: int) -> str:
     """Return ``clip(squeeze(text), max_chars)`` without reading more of the text than it needs."""
-    # Twice the size leaves room for runs of blanks; a text of more blanks than that is cut short.
+    # Twice the size leaves room for runs of blanks. A text with even more blanks becomes shorter than necessary.
     return clip(squeeze(text[: 2 * max(max_chars, 0) + 400]), max_chars)
 
 
 def sentences(text: str) -> list[str]:
     """Return the sentences in order, stripped, without bullet and heading marks.
 
-    A line ends a sentence, except where prose was wrapped by hand; a bullet or
+    A line end ends a sentence, except in prose that was wrapped by hand. A bullet or
     heading is never joined to its neighbours. Decimals, versions, URLs and common
-    abbreviations do not end one.
+    abbreviations do not end a sentence.
     """
     result: list[str] = []
     for line in _unwrapped(text):
@@ -159,7 +159,7 @@ def sentences(text: str) -> list[str]:
 
 
 def _unwrapped(text: str) -> list[str]:
-    """Return lines without list markers; a line that continues in lower case is joined to the previous one."""
+    """Return lines without list markers. A line that continues in lower case is joined to the previous one."""
     paragraphs: list[list[str]] = []
     joinable = False
     for raw in text.splitlines():
@@ -191,12 +191,12 @@ def _abbreviates(before: str, after: str) -> bool:
 
 
 def words(text: str) -> list[str]:
-    """Return the words in order: Latin ones in lower case with identifiers whole, Chinese ones segmented."""
+    """Return the words in order: Latin ones in lower case, identifiers as one word, and Chinese ones segmented."""
     return _WORD.findall(text.lower()) if text.isascii() else list(each_word(text))
 
 
 def each_word(text: str) -> Iterator[str]:
-    """Yield the words, as they are looked at."""
+    """Yield the words lazily."""
     for token in _WORD.finditer(text):
         if is_han(token[0]):
             yield from segments(token[0])
@@ -205,7 +205,7 @@ def each_word(text: str) -> Iterator[str]:
 
 
 def segments(run: str) -> list[str]:
-    """Return the words of a run of ideographs, segmented in simplified form: traditional words are rarely known."""
+    """Return the words of a run of ideographs. It is segmented in simplified form, the script of the dictionary."""
     result: list[str] = []
     at = 0
     for word in jieba().cut(simplified(run)):
@@ -216,7 +216,7 @@ def segments(run: str) -> list[str]:
 
 @cache
 def jieba() -> ModuleType:
-    """Return the dictionary of Chinese. The first Chinese text loads it: 34 MB, and a tenth of a second of CPU."""
+    """Return the Chinese dictionary. The first Chinese text loads it, which takes 34 MB and a tenth of a second."""
     import rjieba
 
     return rjieba
@@ -227,12 +227,12 @@ def is_han(word: str) -> bool:
 
 
 def scalar(text: str) -> str:
-    """Return the text with lone surrogates replaced, as everything outside Python needs it."""
+    """Return the text with lone surrogates replaced, because nothing outside Python accepts them."""
     return _SURROGATE.sub("\ufffd", text)
 
 
 def scalars(value: Any) -> Any:
-    """Return a value of JSON with the lone surrogates of its texts and names replaced."""
+    """Return a JSON value with the lone surrogates in its texts and names replaced."""
     match value:
         case str():
             return scalar(value)

@@ -1,8 +1,8 @@
-"""Mask secrets and personal data before anything is stored: a placeholder that says what stood there.
+"""Mask secrets and personal data before anything is stored, with a placeholder that names the kind of data.
 
-Patterns are in ``masks.txt``. Each is searched only where its hint occurs, and each is linear, since no repetition
-stands within another. A value that was masked is masked to the same text again, so a list that a client sends twice is
-the same list.
+Patterns are in ``masks.txt``. A pattern is searched only if one of its hints occurs, and takes linear time, because no
+repetition is nested in another. The same value is always masked to the same text, so a list that a client sends twice
+stays the same.
 """
 
 from __future__ import annotations
@@ -24,26 +24,26 @@ _SECRET_NAME = re.compile(
     r"(?i)^(?:.*[_-])?(?:pass(?:word|wd|phrase)|pwd|client_?secret|secret|(?:api|access|private|auth|secret)[_-]?key"
     r"|(?:auth|access|refresh|bot|api)[_-]?token|token|密码|口令|密钥)$"
 )
-"""Members of an object whose text is a secret whatever it looks like."""
+"""Matches names of object members that hold secrets."""
 _DIGITS = re.compile(r"\d[ .()-]{0,2}(?:\d[ .()-]{0,2}){8}")
 _AFTER_ESCAPE = r"(?:\b|(?<=\\u[0-9a-fA-F]{4}))"
-"""A word begins after an escape in JSON too."""
+"""A word boundary, or the end of an escape in JSON."""
 _SIGNS = "_-.:@"
-"""A hint with one of these is only looked for in a text that has it."""
+"""A hint with one of these signs is only searched in texts that contain the sign."""
 _WORD_MAX = 20
-"""What is shorter and has letters only is no secret: the keys without digits or signs are longer."""
+"""A shorter text of letters only is no secret, because keys without digits or signs are longer."""
 _NAME_MAX = 100
-"""Characters of a member's name that tell whether its text is a secret: the last."""
+"""The last characters of a member's name that are read to decide whether it holds a secret."""
 _MASKED = re.compile(r"^\[?masked\b")
 
 
 def _is_mixed(found: str) -> bool:
-    """Return whether a text has letters and digits: a word with hyphens has none of these."""
+    """Return whether a text has both letters and digits, unlike a hyphenated word."""
     return any(c.isdigit() for c in found) and any(c.isalpha() for c in found)
 
 
 def _is_secret(found: str) -> bool:
-    """Return whether what is called a secret looks like one: no word of prose or code, no number, no variable."""
+    """Return whether a text that is called a secret looks like one, and not like a word, a number or a variable."""
     if _MASKED.match(found):
         return False
     classes = sum(any(is_so(c) for c in found) for is_so in (str.islower, str.isupper, str.isdigit, _is_sign))
@@ -61,7 +61,7 @@ def _passes_luhn(found: str) -> bool:
 
 
 _WEIGHTS = (7, 9, 10, 5, 8, 4, 2, 1, 6, 3, 7, 9, 10, 5, 8, 4, 2)
-"""Of the digits of a resident identity number: GB 11643-1999."""
+"""The weights of the digits of a resident identity number (GB 11643-1999)."""
 
 
 def _is_resident(found: str) -> bool:
@@ -75,7 +75,7 @@ def _is_social_security(found: str) -> bool:
 
 
 def _is_iban(found: str) -> bool:
-    """Return whether a text is an account number by ISO 13616."""
+    """Return whether a text is an account number with a valid checksum (ISO 13616)."""
     plain = found.replace(" ", "")
     if not 15 <= len(plain) <= 34:
         return False
@@ -97,7 +97,7 @@ _CHECKS: Mapping[str, Callable[[str], bool]] = {
 class _Mask:
     placeholder: str
     hints: tuple[str, ...]
-    """Texts without any of them are not searched. None at all: those with few digits are not."""
+    """A text without any of them is not searched. If there are no hints, only texts with enough digits are."""
     patterns: tuple[re.Pattern[str], ...]
     check: Callable[[str], bool] | None
 
@@ -116,7 +116,7 @@ class _Mask:
 
 @cache
 def _masks() -> Mapping[str, list[_Mask]]:
-    found: dict[str, list[_Mask]] = {kind: [] for kind in KINDS}
+    masks: dict[str, list[_Mask]] = {kind: [] for kind in KINDS}
     for section, text in sections_of(Path(__file__).with_name("masks.txt")).items():
         kind, name = section.split(": ")
         lines = [line for line in text.splitlines() if line.strip() and not line.startswith("#")]
@@ -124,8 +124,8 @@ def _masks() -> Mapping[str, list[_Mask]]:
         check = _CHECKS[lines.pop(0).removeprefix("check ")] if lines[0].startswith("check ") else None
         whole = (_AFTER_ESCAPE + line[2:] if line.startswith(r"\b") else line for line in lines)
         patterns = tuple(re.compile(line, re.DOTALL) for line in whole)
-        found[kind].append(_Mask(f"[masked {name.replace('_', ' ')}]", hints, patterns, check))
-    return found
+        masks[kind].append(_Mask(f"[masked {name.replace('_', ' ')}]", hints, patterns, check))
+    return masks
 
 
 def masked_kinds(setting: str) -> Collection[Kind]:
@@ -139,16 +139,16 @@ def _names_secret(name: str) -> bool:
 
 
 class Masks:
-    """Masks what a deployment wants masked."""
+    """Masks the kinds of data that a deployment configures."""
 
     def __init__(self, kinds: Collection[Kind] = ()) -> None:
         self._masks = tuple(mask for kind in KINDS if kind in kinds for mask in _masks()[kind])
         self._has_secrets = "secrets" in kinds
         self._possible: dict[tuple[bool, ...], list[tuple[_Mask, tuple[str, ...]]]] = {}
-        """The masks, and those of their hints, that a text can hold, by which signs it has."""
+        """The masks and hints to try for a text, by which of _SIGNS it contains."""
 
     def text(self, text: str) -> str:
-        """Return a text with placeholders. JSON is read if it spells words by escapes."""
+        """Mask a text. JSON is parsed if it contains escapes, which can hide words."""
         if "\\u" in text and text.lstrip()[:1] in ("{", "["):
             with suppress(ValueError, RecursionError):
                 value = json.loads(text)
@@ -170,9 +170,9 @@ class Masks:
         return found
 
     def value(self, value: Any, name: str = "") -> Any:
-        """Return a JSON value with its texts masked. Keys stay; a text in a member called "password" is masked whole.
+        """Mask the texts of a JSON value, but not its keys. A member called "password" or the like is masked whole.
 
-        The same value if nothing was masked in it.
+        Return the same object if nothing was masked.
         """
         if not self._masks:
             return value
@@ -191,6 +191,6 @@ class Masks:
                 return value if all(members[key] is item for key, item in value.items()) else members
             case list():
                 items = [self.value(item, name) for item in value]
-                return value if all(one is item for one, item in zip(items, value, strict=True)) else items
+                return value if all(new is old for new, old in zip(items, value, strict=True)) else items
             case _:
                 return value

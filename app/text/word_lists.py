@@ -1,4 +1,4 @@
-"""Word lists: text files beside the code, edited without Python. A line that begins with # is a comment."""
+"""Read word lists: text files beside the code, which can be edited without Python. Lines with # are comments."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ def words_of(name: str) -> frozenset[str]:
 
 
 def sections_of(file: Path) -> dict[str, str]:
-    """Return a file's text by the ``[name]`` that stands above it. What comes before the first is a comment."""
-    _, *told = _HEADING.split(file.read_text("utf-8"))
-    return dict(zip(told[::2], told[1::2], strict=True))
+    """Return a file's sections by the ``[name]`` above each. Text before the first one is a comment."""
+    _, *parts = _HEADING.split(file.read_text("utf-8"))
+    return dict(zip(parts[::2], parts[1::2], strict=True))
 
 
 def word_sets(file: Path) -> dict[str, frozenset[str]]:
@@ -25,10 +25,10 @@ def word_sets(file: Path) -> dict[str, frozenset[str]]:
 
 
 def patterns_of(file: Path, parts: Sequence[str] = (), more: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Return a file's patterns by section. ``parts``: the sections that are parts; ``more``: parts from elsewhere.
+    """Return a file's patterns by section. Each line is an alternative, and lines that begin with ``# `` are comments.
 
-    An alternative stands on each line, comments after ``# ``, a part in angle brackets. Parts are sections that stand
-    for nothing but themselves in other sections.
+    ``parts`` names the sections that replace their names in angle brackets in other sections, ``more`` adds such parts
+    from elsewhere.
     """
     sections = {
         section: "|".join(line for line in text.splitlines() if line and not line.startswith("# "))
@@ -37,5 +37,5 @@ def patterns_of(file: Path, parts: Sequence[str] = (), more: Mapping[str, str] |
     if not parts:
         return sections
     known = {**(more or {}), **{part: sections[part] for part in parts}}
-    found = re.compile(f"<({'|'.join(known)})>")
-    return {section: found.sub(lambda part: known[part[1]], text) for section, text in sections.items()}
+    name = re.compile(f"<({'|'.join(known)})>")
+    return {section: name.sub(lambda part: known[part[1]], text) for section, text in sections.items()}
