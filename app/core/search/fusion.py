@@ -7,7 +7,8 @@ relevance of ``KEPT`` or more comes first, so a bad expansion cannot push it out
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from itertools import zip_longest
+from itertools import chain, zip_longest
+from operator import attrgetter
 from typing import Protocol, TypeVar
 
 from app.core.search.relevance import relevance
@@ -30,9 +31,9 @@ T = TypeVar("T", bound=ScoredResult)
 
 def fused(own: Sequence[Sequence[T]], expanded: Sequence[T] = ()) -> list[T]:
     """Return what the queries of a request (``own``) and an expansion found, each memory once, best first."""
-    by_score = sorted((result for results in own for result in results), key=_score, reverse=True)
+    by_score = sorted(chain.from_iterable(own), key=attrgetter("score"), reverse=True)
     kept = [result for result in by_score if relevance(result.score) >= KEPT]
-    rest = sorted([*by_score[len(kept) :], *expanded], key=_score, reverse=True)
+    rest = sorted([*by_score[len(kept) :], *expanded], key=attrgetter("score"), reverse=True)
     best: dict[Hashable, T] = {}
     for result in [*kept, *rest]:
         best.setdefault(result.key, result)
@@ -53,7 +54,3 @@ def in_turns(found: Sequence[Sequence[R]], key: Callable[[R], Hashable]) -> list
             if one is not None:
                 first.setdefault(key(one), one)
     return list(first.values())
-
-
-def _score(result: ScoredResult) -> float:
-    return result.score

@@ -33,15 +33,8 @@ async def among(tx: ReadTx, owners: Sequence[UUID], narrowing: Narrowing) -> lis
     """Return the memories that pass, whatever their types; None if all do."""
     if not narrowing:
         return None
-    topics = comparable(narrowing.topics)
-    rows = await tx.fetch(
-        AMONG,
-        owners=owners,
-        roles=narrowing.roles,
-        topics=topics,
-        metadata=narrowing.metadata,
-        people=sorted(PEOPLE),
-    )
+    passing = {"roles": narrowing.roles, "topics": comparable(narrowing.topics), "metadata": narrowing.metadata}
+    rows = await tx.fetch(AMONG, owners=owners, people=sorted(PEOPLE), **passing)
     return [row["id"] for row in rows]
 
 

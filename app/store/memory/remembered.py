@@ -183,15 +183,13 @@ async def browse(
 ) -> list[StoredMemory]:
     """List the memories of a shelf that hold, newest first, with so many ``characters`` of each. Roles do not apply."""
     owners, scopes, conversation_uid, line = shelf
-    types = among.types or OWN_TYPES
-    topics = comparable(among.topics)
     rows = await tx.fetch(
         LIST if line is None else LIST_ON_LINE,
         owners=owners,
-        types=types,
+        types=among.types or OWN_TYPES,
         sensitive=sensitive,
         conversation_uid=conversation_uid,
-        topics=topics,
+        topics=comparable(among.topics),
         metadata=among.metadata,
         limit=limit,
         characters=characters,
