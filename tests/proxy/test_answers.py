@@ -33,6 +33,25 @@ def test_usage_comes_last_and_alone(chat: openai.OpenAI, script: Script) -> None
     assert (last.choices, last.usage is not None) == ([], True)
 
 
+def test_a_stream_of_mistral_has_its_usage_in_its_last_chunk(
+    chat: openai.OpenAI, api: FakeOpenAI, script: Script
+) -> None:
+    """Mistral's clients (mistralai 3.7.0, langchain-mistralai 1.1.6) cannot ask for it, and read it nowhere else."""
+
+    def counted(answer: Any) -> Any:
+        answer["events"][-1]["usage"] = {"prompt_tokens": 40, "completion_tokens": 5, "total_tokens": 45}
+        return answer
+
+    api.chat.default = fake.Behaviour(edit=counted)
+    listed: Any = [user("Go.")]
+    chunks = list(chat.chat.completions.create(model="mistral-large", messages=listed, stream=True))
+    assert "stream_options" not in script.asked[-1]
+    *before, last = chunks
+    assert last.usage is not None
+    assert (last.usage.total_tokens, last.choices[0].finish_reason) == (45, "stop")
+    assert all(chunk.usage is None for chunk in before)
+
+
 @both
 def test_windows_are_calibrated_by_the_apis_usage(
     client: httpx.Client, chat: openai.OpenAI, api: FakeOpenAI, script: Script, stream: bool

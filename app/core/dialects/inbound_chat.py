@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping
-from typing import Any
+from typing import Any, Literal
 
 from app.core.dialects.items import custom_call, custom_function
 from app.core.dialects.question import Event, Json, Question, function_name
 
 REASONS = ("native_finish_reason", "stop_sequence", "native_end")
 """How an answer ended, in the words of Messages."""
+UsagePlace = Literal["after", "within", ""]
+"""Where a stream has its usage: in a chunk after the last, within that as Mistral's API does, or nowhere."""
 _THINKING = re.compile(r"\s*<think>.*?</think>\s*", re.DOTALL)
 
 
@@ -41,17 +43,15 @@ def _function(tool: Json) -> Json:
 class ChatWriter:
     """Passes chunks on, without parts of other dialects. A custom tool's call is passed on once it is complete."""
 
-    def __init__(self, created: int = 0, custom: Collection[str] = (), *, tells_usage: bool = True) -> None:
-        self._created, self._tells_usage = created, tells_usage
+    def __init__(self, created: int = 0, custom: Collection[str] = (), usage: UsagePlace = "after") -> None:
+        self._created, self._usage_place, self._reason = created, usage, "stop"
         self._custom, self._held = custom, dict[int, Json]()
-        self._head: Json = {}
-        self._said: Json = {}
-        self._calls: dict[int, Json] = {}
-        self._reason = "stop"
+        self._head, self._said, self._calls = Json(), Json(), dict[int, Json]()
         self._usage: Mapping[str, Any] | None = None
 
     def feed(self, chunk: Mapping[str, Any]) -> list[Event]:
-        own = {name: value for name, value in chunk.items() if name not in ("choices", "usage")}
+        dropped = ("choices",) if self._usage_place == "within" else ("choices", "usage")
+        own = {name: value for name, value in chunk.items() if name not in dropped}
         self._head = {"created": self._created, **own}
         choices = [self._shown(choice) for choice in chunk.get("choices") or []]
         for choice in choices:
@@ -61,7 +61,7 @@ class ChatWriter:
 
     def end(self, usage: Mapping[str, Any] | None) -> list[Event]:
         self._usage = usage = usage and {name: value for name, value in usage.items() if name != "messages"}
-        told = usage is not None and self._tells_usage
+        told = usage is not None and self._usage_place == "after"
         return [(None, {**self._head, "choices": [], "usage": usage})] if told else []
 
     def whole(self) -> Json:
@@ -85,15 +85,14 @@ class ChatWriter:
 
     def _shown(self, choice: Mapping[str, Any]) -> Json:
         shown = {name: value for name, value in choice.items() if name not in REASONS}
-        shown["delta"] = {name: value for name, value in (choice.get("delta") or {}).items() if name != "native"}
-        calls = shown["delta"].pop("tool_calls", None) or []
-        calls = [{name: value for name, value in part.items() if name != "block"} for part in calls]
+        shown["delta"] = delta = {n: v for n, v in (choice.get("delta") or {}).items() if n != "native"}
+        calls = [{n: v for n, v in part.items() if n != "block"} for part in delta.pop("tool_calls", None) or []]
         passed = [part for part in calls if not self._holds(part)]
         if choice.get("finish_reason") is not None:
             passed += [custom_call(call, self._custom) for call in self._held.values()]
             self._held.clear()
         if passed:
-            shown["delta"]["tool_calls"] = passed
+            delta["tool_calls"] = passed
         return shown
 
     def _holds(self, part: Mapping[str, Any]) -> bool:

@@ -106,7 +106,7 @@ async def _stored_answer(runtime: Runtime, asked: ProxyTurn) -> AnswerStream | N
 
 def _task(runtime: Runtime, upstream: Upstream, asked: ProxyTurn, turn: AnswerStream) -> AnswerTask:
     question, id_ = asked.request.question, uuid7()
-    telling = TurnWriter(question, writer_of(question, id_, int(time.time())), turn)
+    telling = TurnWriter(question, writer_of(question, id_, int(time.time()), upstream.row), turn)
     return AnswerTask(runtime, upstream, asked, telling, id_, tuple(upstream.asked.tools(question)))
 
 

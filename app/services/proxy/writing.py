@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 from uuid import UUID
 
 from app.core.canonical import dumps
-from app.core.dialects.inbound_chat import ChatWriter
+from app.core.dialects.inbound_chat import ChatWriter, UsagePlace
 from app.core.dialects.inbound_messages import MessagesWriter
 from app.core.dialects.inbound_responses import ResponsesWriter
 from app.core.dialects.question import Event, Json, Question, Writer
 from app.core.dialects.stored import chunks
 from app.core.history.rows import HistoryMessage
+from app.core.models import TABLE, ModelRow
 from app.inflight import AnswerStream
 from app.text.language import scalar
 
@@ -23,7 +24,7 @@ DONE = b"data: [DONE]\n\n"
 """What ends a stream of Chat Completions."""
 
 
-def writer_of(question: Question, id_: UUID, created: int) -> Writer:
+def writer_of(question: Question, id_: UUID, created: int, row_of: Callable[[str], ModelRow] = TABLE.row) -> Writer:
     """Return the writer for the question's dialect. ``id_`` determines the answer's id."""
     model = str(question.options["model"])
     match question.dialect:
@@ -32,8 +33,10 @@ def writer_of(question: Question, id_: UUID, created: int) -> Writer:
         case "responses":
             return ResponsesWriter(response_id(id_), question, created)
         case _:
-            wanted = (question.options.get("stream_options") or {}).get("include_usage")
-            return ChatWriter(created, question.customs, tells_usage=not question.streams or bool(wanted))
+            wanted = not question.streams or (question.options.get("stream_options") or {}).get("include_usage")
+            taken = row_of(model).parameters
+            unasked: UsagePlace = "within" if taken and "stream_options" not in taken else ""
+            return ChatWriter(created, question.customs, "after" if wanted else unasked)
 
 
 def response_id(id_: UUID) -> str:
@@ -55,7 +58,7 @@ class TurnWriter:
 
     def end(self, chunk: Mapping[str, Any], usage: Mapping[str, Any] | None) -> None:
         """Write the answer's last chunk and its end."""
-        self.feed([chunk])
+        self.feed([{**chunk, "usage": usage}])
         self._put(self._writer.end(usage))
         if not self._question.streams:
             self._turn.put(scalar(dumps(self._writer.whole())).encode())
@@ -78,10 +81,8 @@ def given_again(question: Question, row: HistoryMessage) -> AnswerStream:
     known = (row.client_id or "").rpartition("_")[2]
     id_ = UUID(known) if HEX.fullmatch(known) else row.id
     created = int(row.created_at.timestamp())
-    head: Json = {
-        "id": f"chatcmpl-{row.id}", "object": "chat.completion.chunk", "created": created,
-        "model": question.options["model"],
-    }  # fmt: skip
+    id_and_model = {"id": f"chatcmpl-{row.id}", "model": question.options["model"]}
+    head: Json = {**id_and_model, "object": "chat.completion.chunk", "created": created}
     telling = TurnWriter(question, writer_of(question, id_, created), turn)
     found = chunks(json.loads(row.body), head)
     telling.feed(found)
