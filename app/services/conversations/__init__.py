@@ -1,1 +1,1 @@
-"""Appending to conversations and reading their windows."""
+"""Append to conversations and read their windows."""

@@ -1,7 +1,7 @@
-"""Recall unasked: chosen once for a user message, in view until the next one.
+"""Automatic recall: chosen once for a user message, and in view until the next one.
 
-Every window of the message's page shows the same text in the same place, so calls of a loop find it there and search no
-more. Where the choice cannot be made or kept, there is no window: one without it would not be the next one's beginning.
+Every window of the message's page shows the same text in the same place, so further calls of a loop need no search. If
+the choice fails or cannot be stored, so does the call: the next window would not begin with one that lacks the recall.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def wish(request: ContextRequest, policy: Policy) -> Recall:
 
 
 def in_view(conversation: Conversation, request: ContextRequest, policy: Policy) -> Anchored | None:
-    """Return what a window shows that was recalled for the newest user message."""
+    """Return the recall for the newest user message, if the window shows one."""
     found = conversation.anchored
     if found is None or found.seq != conversation.end.user_seq or wish(request, policy) == "off":
         return None
@@ -36,7 +36,7 @@ def in_view(conversation: Conversation, request: ContextRequest, policy: Policy)
 
 
 def is_due(shown: KeptWindow, request: ContextRequest) -> bool:
-    """Return whether the newest message is a user's, for which is yet to be recalled. A query stands in its stead."""
+    """Return whether the newest message is a user's that has had no recall yet. A query replaces the recall."""
     conversation = shown.conversation
     if not request.chooses or request.query is not None or not conversation.end.user_seq:
         return False
@@ -48,7 +48,7 @@ def is_due(shown: KeptWindow, request: ContextRequest) -> bool:
 
 
 async def asked(call: WindowCall, shown: KeptWindow) -> str | None:
-    """Return the newest user message where it is worth a search; None where it does not ask."""
+    """Return the newest user message if it is worth a search; None if it does not ask."""
     seq = shown.conversation.end.user_seq
     said = newest_user_text([one for item in shown.parts.items if item.seq == seq for one in chat_messages(item.text)])
     if said is None:

@@ -1,11 +1,11 @@
 """Append messages.
 
-Gather: the conversation, nearly always from the process's cache (except for synced lists), and what is new. Decide:
-``core.history.preparation`` and ``core.history.append``, and the chapters that are due. Apply: one statement, which
-stores nothing unless the conversation is still at the version that was decided on. If it is not, a transaction holds
-the conversation's lock, and decides again what no longer holds: so it always succeeds.
+Gather: the conversation, nearly always from the process's cache (except for synced lists), and the new messages.
+Decide: ``core.history.preparation`` and ``core.history.append``, and the chapters that are due. Apply: one statement,
+which stores nothing unless the conversation still has the version of the decision. If it has not, a transaction takes
+the conversation's lock and decides again what has changed, so that it always succeeds.
 
-No LLM, no embedding; and tokens are counted before a lock is taken wherever possible.
+No LLM and no embedding is called, and tokens are counted before a lock is taken wherever possible.
 """
 
 from __future__ import annotations
@@ -78,11 +78,11 @@ from app.store import appending, conversations, erasing, messages, page_index
 from app.store.appending import IdempotentResponse
 
 DRAFT_CHARACTERS = 100
-"""Characters whose reading takes as long as what else becomes of a message: 150 messages are off the loop."""
+"""The fixed cost of a message, in characters that take as long to read: 150 messages are processed off the loop."""
 GREETED_MAX = 20
-"""Messages of a conversation after which its title stays, though it only greets."""
+"""The number of messages after which a conversation's title stays even if it only greets."""
 CREATION_TRIES = 3
-"""A conversation that is not there cannot be locked: another append may create it first, and it can be then."""
+"""A missing conversation cannot be locked. If another append creates it first, the next try can lock it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,19 +90,19 @@ class AppendOutcome:
     """The result of an append."""
 
     response: str
-    """JSON; that of an earlier, equal request if it is replayed."""
+    """JSON; if ``replayed``, the response to an earlier equal request."""
     replayed: bool = False
     conversation: Conversation | None = None
-    """The conversation as it was left; None if the response is an earlier one."""
+    """The conversation after the append; None if the response is an earlier one."""
     first_seq: int | None = None
-    """The seq of the oldest message that was stored now; None if none was."""
+    """The seq of the first message that was stored now; None if none was."""
     asked_before: AskedBefore | None = None
-    """The end of a question to the proxy that was stored before."""
+    """The end of a question to the proxy that was stored earlier."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Task:
-    """An append as requested: the same in every try."""
+    """A requested append, the same in every try."""
 
     runtime: Runtime
     tenant: UUID
@@ -117,15 +117,15 @@ class _Task:
 
     @property
     def cached(self) -> Conversation | None:
-        """Return what this process remembers of the conversation, if it is the one that its id shows."""
-        found = self.runtime.caches.conversation(self.tenant, exact(self.conversation_id))
-        shows_other = found is not None and found.shown not in (None, found.id)
-        return None if shows_other and isinstance(self.conversation_id, CallersId) else found
+        """Return the cached conversation, unless the caller's id shows another branch."""
+        cached = self.runtime.caches.conversation(self.tenant, exact(self.conversation_id))
+        shows_other = cached is not None and cached.shown not in (None, cached.id)
+        return None if shows_other and isinstance(self.conversation_id, CallersId) else cached
 
 
 @dataclass(frozen=True, slots=True)
 class _Decided:
-    """The append to write, its response, and the basis of both for another try."""
+    """The append to write, its response, and what another try can reuse."""
 
     append: Append
     selection: Arrivals
@@ -139,7 +139,7 @@ class _Decided:
 
     @property
     def has_values(self) -> bool:
-        """Return whether keys get a value: what held until then has to give way first."""
+        """Return whether keys get values: their former values must end first, in a transaction."""
         return bool(appending.keys_of(self.append.wishes))
 
 
@@ -147,9 +147,9 @@ async def append(
     runtime: Runtime, tenant: UUID, conversation_id: str, request: AppendRequest, key: IdempotencyKey | None,
     branching: BranchingError | None = None,
 ) -> AppendOutcome:  # fmt: skip
-    """Append what is new of a request, all or none. ``branching``: where an earlier try found that its list goes on.
-
-    Raises NotFound, Conflict, IdempotencyMismatch; of a list also Fork, and Invalid if too much of it is new.
+    """Append all new messages of a request, or none. ``branching``: the place at which an earlier try found that the
+    list branches off. Raises NotFound, Conflict, IdempotencyMismatch; for a list also Fork, and Invalid if too many of
+    its messages are new.
     """
     now = request.created_at if isinstance(request, ImportedMessages) else datetime.now(UTC)
     task = _Task(runtime, tenant, conversation_id, request, key, now)
@@ -158,7 +158,7 @@ async def append(
             return await (_append(task) if branching is None else _append_locked(task, None, branching))
     except errors.OutcomeUnknown:
         task.runtime.caches.forget_conversation(*task.place)
-        with suppress(errors.StorageUnavailable):  # where no key shows that it was stored, it can be later still
+        with suppress(errors.StorageUnavailable):  # even if no key is found now, the append can still be committed
             if key is not None and (stored := await key.find_response(runtime.database, tenant)) is not None:
                 return AppendOutcome(stored)
         raise
@@ -174,16 +174,16 @@ async def append(
 
 
 async def _append(task: _Task) -> AppendOutcome:
-    known, selection, told = await _gather(task)
+    known, selection, earlier = await _gather(task)
     selection = await learning.learned(task.runtime, task.tenant, known, selection)
     is_settled = known is None or not changes.is_due(known, task.request, selection)
     if known is not None and not selection.arrivals:
         if task.key is None and is_settled and not _teaches(known, selection):
             return _nothing_new(task, known, selection)
         return await _append_locked(task, None)
-    decided = await _decide(task, known, selection, told, None)
+    decided = await _decide(task, known, selection, earlier, None)
     after = decided.append.conversation
-    is_in_new_space = known is None and after.space_id is not None  # which nobody may erase meanwhile
+    is_in_new_space = known is None and after.space_id is not None  # needs a transaction that keeps the space alive
     alone = is_settled and not decided.is_large and not is_in_new_space and not decided.has_values
     if alone:
         if not _is_seen(task.request):
@@ -211,8 +211,8 @@ async def _append_locked(
                     known = await changes.make(task.runtime, tx, known, task.request, selection)
                 if known is not None and not selection.arrivals:
                     return await _store_nothing(task, tx, known, selection)
-                told = await _told(task, tx, known, selection)
-                decided = await _decide(task, known, selection, told, decided, tx)
+                earlier = await _earlier(task, tx, known, selection)
+                decided = await _decide(task, known, selection, earlier, decided, tx)
             if not _is_seen(task.request):
                 await limits.require_room_in(task.runtime, tx, decided.append.conversation.user_id)
             if (indexed := await appending.append_within(tx, *_statement(task, decided))) is not None:
@@ -223,12 +223,12 @@ async def _append_locked(
 
 
 def _is_seen(request: AppendRequest) -> bool:
-    """Return whether a client has seen the answer that is appended: it is stored, whatever room there is."""
+    """Return whether a client has already seen the appended answer, so that it is stored even beyond the quota."""
     return isinstance(request, ProxyAnswer)
 
 
 def _holds(task: _Task, decided: _Decided, known: Conversation) -> bool:
-    """Return whether an append was decided on a conversation as it is, and nothing of it has to change first."""
+    """Return whether a decision is valid for the conversation as it is, and no change has to precede the append."""
     after = decided.append.conversation
     is_same = (after.uid, after.version) == (known.uid, known.version + 1)
     return is_same and not changes.is_due(known, task.request, decided.selection)
@@ -238,8 +238,8 @@ def _holds(task: _Task, decided: _Decided, known: Conversation) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class _Told:
-    """Facts of earlier messages that bear on the new ones."""
+class _Earlier:
+    """Facts about earlier messages that the append depends on."""
 
     question: str = ""
     is_only_greeted: bool = False
@@ -247,22 +247,22 @@ class _Told:
     closing: OpenPage | None = None
     places: Places | None = None
     size: int = 0
-    """Characters of the arrivals, about, where they have places."""
+    """The approximate characters of the arrivals, if they have places; else 0."""
 
 
-async def _gather(task: _Task) -> tuple[Conversation | None, Arrivals, _Told]:
-    """Return the conversation as it is, or was a moment ago, what of the request is new to it, and what was told."""
+async def _gather(task: _Task) -> tuple[Conversation | None, Arrivals, _Earlier]:
+    """Return the conversation (possibly from the cache), the new messages, and facts about earlier ones."""
     request, cached = task.request, task.cached
-    # The cache may hold a conversation that was erased since.
+    # The cached conversation can have been erased since.
     selection = select_at_once(task.runtime, task.tenant, cached, request) if cached is not None else None
     if cached is not None and selection is not None and not _needs_more(task, cached, selection):
-        return cached, selection, await _placed(task, cached, selection, _Told())
+        return cached, selection, await _placed(task, cached, selection, _Earlier())
     async with task.runtime.database.snapshot(task.tenant) as tx:
         known = await conversations.find(tx, task.place[1])
         await check(tx, known, request)
         selection = await select_new_messages(task.runtime, tx, known, task.request)
-        told = await _told(task, tx, known, selection)
-    return known, selection, await _placed(task, known, selection, told)
+        earlier = await _earlier(task, tx, known, selection)
+    return known, selection, await _placed(task, known, selection, earlier)
 
 
 def _needs_more(task: _Task, cached: Conversation, selection: Arrivals) -> bool:
@@ -271,7 +271,7 @@ def _needs_more(task: _Task, cached: Conversation, selection: Arrivals) -> bool:
 
 
 def _needs_question(task: _Task, known: Conversation, selection: Arrivals) -> bool:
-    """Return whether results that can be archived answer a question that is stored already."""
+    """Return whether the arrivals hold results to archive that answer a stored question."""
     policy = task.runtime.policy(known)
     longest = min(policy.archive_threshold, policy.archive_threshold_tokens or policy.archive_threshold)
     results = (result for arrival in selection.arrivals for result in arrival.draft.results)
@@ -279,54 +279,52 @@ def _needs_question(task: _Task, known: Conversation, selection: Arrivals) -> bo
 
 
 def _may_be_greeted(known: Conversation, selection: Arrivals) -> bool:
-    """Return whether a user speaks in a new conversation whose title, its first message perhaps, only greets."""
+    """Return whether a user speaks in a young conversation whose title only greets."""
     if known.title is None or known.end.last_seq > GREETED_MAX:
         return False
     return any(arrival.draft.role == "user" for arrival in selection.arrivals) and READER.greets(known.title)
 
 
-async def _told(task: _Task, tx: ReadTx, known: Conversation | None, selection: Arrivals) -> _Told:
-    """Return what the user said last before the arrivals, where it is needed, and whether only a greeting, which the
-    caller did not set, is the title.
+async def _earlier(task: _Task, tx: ReadTx, known: Conversation | None, selection: Arrivals) -> _Earlier:
+    """Return the user's last message before the arrivals, if it is needed, and whether the title is only a greeting
+    that the caller did not set.
     """
     if known is None:
-        return _Told()
+        return _Earlier()
     question, given = "", list[str]()
     if _needs_question(task, known, selection):
         shown = await messages.shown(tx, known.id, known.end.user_seq)
         question = plain_text(chat_messages(shown)) if shown is not None else ""
     if _may_be_greeted(known, selection):
         given = await erasing.titles(tx, known.id, [*range(1, known.end.last_seq + 1)])
-    return _Told(question, known.title in given)
+    return _Earlier(question, known.title in given)
 
 
-async def _placed(task: _Task, known: Conversation | None, selection: Arrivals, told: _Told) -> _Told:
-    """Return what is told with the places of the arrivals, and with the page that they close if its index is made with
-    them: where no model is there to make it, and it is no branch, whose topics are counted on its line.
+async def _placed(task: _Task, known: Conversation | None, selection: Arrivals, earlier: _Earlier) -> _Earlier:
+    """Add the places of the arrivals, and the page that they close if the append indexes it. It does so without a model
+    that would do it, and not for a branch, whose topics are counted along its line.
     """
     if known is None:
-        return told
+        return earlier
     size = _characters(task.request, selection)
     places = await run_in_thread_if_large(size, places_of, known, selection.arrivals)
     page = task.runtime.caches.open_page(task.tenant, known)
     is_others = task.runtime.chat is not None or isinstance(task.request, ImportedMessages) or known.line.stretches
     closing = None if is_others else await _closing(task, known, page, closed_pages(known, places))
-    return replace(told, places=places, size=size, open=page, closing=closing)
+    return replace(earlier, places=places, size=size, open=page, closing=closing)
 
 
 async def _closing(task: _Task, known: Conversation, page: OpenPage | None, closed: range) -> OpenPage | None:
-    """Return the page that is closed, if no earlier one waits for its index and no further one is closed."""
-    # Since the last append, which said how far jobs had come, they can have come to the page before, but not further.
+    """Return the closed page, if it is the only one and no earlier page waits for its index."""
+    # The last append saw how far jobs had indexed. Since then they can have indexed the page before, but no more.
     if len(closed) != 1 or known.indexed_through < closed[0] - 2:
         return None
     if page is not None and known.indexed_through == closed[0] - 1:
         return page
-    found = await page_index.unindexed(
-        task.runtime.database, task.tenant, known.id, known.uid, closed[0], LINES_PER_PAGE
-    )
-    if found is None or found.indexed_through != closed[0] - 1:
+    row = await page_index.unindexed(task.runtime.database, task.tenant, known.id, known.uid, closed[0], LINES_PER_PAGE)
+    if row is None or row.indexed_through != closed[0] - 1:
         return None
-    return OpenPage(found.first_seq, found.title, found.lines, features_of(found.topics))
+    return OpenPage(row.first_seq, row.title, row.lines, features_of(row.topics))
 
 
 def _problems_of_said(known: Conversation | None, selection: Arrivals) -> list[errors.FieldError]:
@@ -338,43 +336,43 @@ def _problems_of_said(known: Conversation | None, selection: Arrivals) -> list[e
 
 
 async def _decide(
-    task: _Task, known: Conversation | None, selection: Arrivals, told: _Told, earlier: _Decided | None,
+    task: _Task, known: Conversation | None, selection: Arrivals, earlier: _Earlier, before: _Decided | None,
     tx: Tx | None = None,
 ) -> _Decided:  # fmt: skip
-    """Return everything the append writes, with what ``earlier`` found out that still holds. ``tx`` has the lock."""
+    """Return everything that the append writes. ``before``: an earlier try, for reuse. ``tx`` holds the lock."""
     if problems := _problems_of_said(known, selection):
         raise errors.Invalid(errors=problems)
     if known is not None and known.line.stretches:
         await _check_client_ids(task, known.id, selection, tx)
     if known is not None and (learned := selection.learned) is not None:
         known = replace(known, learned_percent=learned.percent, file_percents=learned.file_percents)
-    basis = _basis(task, known, selection, told)
-    before = earlier.preparation if earlier is not None else None
-    size = told.size or _characters(task.request, selection)
-    counts = await _count(task, earlier.counts if earlier is not None else {}, results_to_count(basis))
-    preparation = await run_in_thread_if_large(size, prepare, basis, counts, READER, uuid7, before, most=LONG_READ)
+    basis = _basis(task, known, selection, earlier)
+    prepared = before.preparation if before is not None else None
+    size = earlier.size or _characters(task.request, selection)
+    counts = await _count(task, before.counts if before is not None else {}, results_to_count(basis))
+    preparation = await run_in_thread_if_large(size, prepare, basis, counts, READER, uuid7, prepared, most=LONG_READ)
     counts = await _count(task, counts, await run_in_thread_if_large(size, list, texts(basis, preparation)))
-    found = await run_in_thread_if_large(size, decide, basis, preparation, counts, uuid7)
-    if chapters.is_due(found.conversation):
+    decided = await run_in_thread_if_large(size, decide, basis, preparation, counts, uuid7)
+    if chapters.is_due(decided.conversation):
         reading = nullcontext(tx) if tx is not None else task.runtime.database.snapshot(task.tenant)
-        found = await chapters.closing(reading, found)
-    response = await run_in_thread_if_large(size, _response, task, selection, found.conversation, found)
-    return _Decided(found, selection, response, preparation, counts)
+        decided = await chapters.closing(reading, decided)
+    response = await run_in_thread_if_large(size, _response, task, selection, decided.conversation, decided)
+    return _Decided(decided, selection, response, preparation, counts)
 
 
-def _response(task: _Task, selection: Arrivals, after: Conversation, found: Append | None) -> str:
-    """Return the response to the caller. ``found``: None if nothing is appended."""
-    views, told = (found.views, found.warnings) if found is not None else ((), ())
-    warnings = [{"code": warning.code, "detail": warning.detail} for warning in told]
+def _response(task: _Task, selection: Arrivals, after: Conversation, decided: Append | None) -> str:
+    """Return the response to the caller. ``decided`` is None if nothing is appended."""
+    views, noted = (decided.views, decided.warnings) if decided is not None else ((), ())
+    warnings = [{"code": warning.code, "detail": warning.detail} for warning in noted]
     end = {"page": after.end.last_page, "epoch": after.epoch, "warnings": warnings}
-    if (found_list := selection.list_match) is None:
+    if (match := selection.list_match) is None:
         return dumps({"messages": views, **end})
     other = None if after.id == task.conversation_id else after.id
-    matched = {"matched": found_list.matched, "ahead": found_list.ahead, "passed_over": found_list.passed_over}
+    matched = {"matched": match.matched, "ahead": match.ahead, "passed_over": match.passed_over}
     return dumps({**matched, "branch": other, "appended": views, **end})
 
 
-def _basis(task: _Task, known: Conversation | None, selection: Arrivals, told: _Told) -> Basis:
+def _basis(task: _Task, known: Conversation | None, selection: Arrivals, earlier: _Earlier) -> Basis:
     runtime = task.runtime
     conversation = known
     if conversation is None:
@@ -400,27 +398,27 @@ def _basis(task: _Task, known: Conversation | None, selection: Arrivals, told: _
         language=conversation.language or spoken_language(selection.arrivals, READER),
         rules=rules,
         now=task.now,
-        open=told.open,
+        open=earlier.open,
         anew=selection.anew,
-        question=told.question,
-        is_only_greeted=told.is_only_greeted,
-        closing=told.closing,
-        places=told.places,
+        question=earlier.question,
+        is_only_greeted=earlier.is_only_greeted,
+        closing=earlier.closing,
+        places=earlier.places,
     )
 
 
 def _characters(request: AppendRequest, selection: Arrivals) -> int:
-    """Return how long the new messages are, about; of a long body, that they are long."""
+    """Return the approximate length of the new messages; of a long body, a long one."""
     if not isinstance(request, ProxyAnswer | ImportedMessages) and request.is_large:
         return LONG_CHARACTERS + 1
     drafts = [arrival.draft for arrival in selection.arrivals]
-    results, calls = [one for d in drafts for one in d.results], [one for d in drafts for one in d.calls]
+    results, calls = [result for d in drafts for result in d.results], [call for d in drafts for call in d.calls]
     texts = sum(len(d.text) for d in drafts) + sum(len(r.text) for r in results) + sum(len(c.arguments) for c in calls)
     return texts + DRAFT_CHARACTERS * len(drafts)
 
 
 async def _count(task: _Task, counts: Counts, new: Iterable[str]) -> Counts:
-    """Return the tokens of more texts, counted off the event loop where they are long."""
+    """Add the tokens of more texts, counted off the event loop if they are long."""
     missing = list({text: None for text in new if text not in counts})
     if not missing:
         return counts
@@ -436,8 +434,8 @@ def _statement(
     after, runtime = decided.append.conversation, task.runtime
     work = [*_work(decided.append), *chapters.naming(runtime, after, decided.append.chapters)]
     work = enqueue.traced(enqueue.in_lock_order(work), runtime.tracing.traceparent())
-    told = of_append(decided.append) if task.tenant in task.runtime.meters.telling else ()
-    events = [outbox.event(type_, **data) for type_, data in told]
+    happened = of_append(decided.append) if task.tenant in task.runtime.meters.telling else ()
+    events = [outbox.event(type_, **data) for type_, data in happened]
     if task.key is None:
         return decided.append, work, None, events
     stored = StoredResponse.about(decided.response, decided.append.conversation)
@@ -458,7 +456,7 @@ def _work(decided: Append) -> list[NewWork]:
 
 
 async def _store_nothing(task: _Task, tx: Tx, known: Conversation, selection: Arrivals) -> AppendOutcome:
-    """Answer a request that has nothing new, once for its key."""
+    """Answer a request without new messages, once for its key."""
     if task.key is not None and (response := await task.key.claim(tx)) is not None:
         return AppendOutcome(response, replayed=True)
     if (learned := selection.learned) is not None and _teaches(known, selection):
@@ -493,7 +491,7 @@ def _remember(task: _Task, decided: _Decided, indexed: int) -> AppendOutcome:
 
 
 def _begin_reading(task: _Task, decided: _Decided) -> None:
-    """Begin to compute the vector of a user's newest message, from which its window sees whether it asks."""
+    """Begin to compute the vector of a user's newest message, from which its window decides whether it asks."""
     runtime, newest = task.runtime, decided.append.messages[-1]
     is_wanted = runtime.embedder is not None and runtime.policy(decided.append.conversation).recall == "auto"
     is_asked = is_wanted and newest.role == "user" and not isinstance(task.request, ImportedMessages)
@@ -502,8 +500,8 @@ def _begin_reading(task: _Task, decided: _Decided) -> None:
 
 
 async def _check_client_ids(task: _Task, conversation_id: str, selection: Arrivals, tx: ReadTx | None) -> None:
-    """Raise Conflict where a client id of the request is in the conversation already, or in what a branch shares, whose
-    rows its own key does not see.
+    """Raise Conflict if a client id of the request exists in the conversation, or in the messages that a branch shares,
+    which the branch's own unique key does not cover.
     """
     ids = {i: arrival.draft.client_id for i, arrival in enumerate(selection.arrivals, selection.first)}
     if not (wanted := [id_ for id_ in ids.values() if id_ is not None]):
@@ -522,7 +520,7 @@ async def _check_client_ids(task: _Task, conversation_id: str, selection: Arriva
 
 
 async def _raise_taken(task: _Task) -> NoReturn:
-    """Say what happened when a unique key was broken. Raises Conflict, or StorageUnavailable if nothing is taken."""
+    """Explain a violated unique key. Raises Conflict, or StorageUnavailable if no client id is taken."""
     async with task.runtime.database.snapshot(task.tenant) as tx:
         known = await conversations.find(tx, task.place[1])
         selection = await select_new_messages(task.runtime, tx, known, task.request)

@@ -1,4 +1,4 @@
-"""A call for a window: what is wanted, and of which conversation."""
+"""A call for a window: the request, and the conversation."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from app.runtime import Runtime
 
 @dataclass(frozen=True, slots=True)
 class ContextRequest:
-    """The window that is wanted."""
+    """The requested window."""
 
     budget: int | None = None
     model: str | None = None
     query: str | None = None
     recall_max_tokens: int | None = None
-    """Tokens that the query can bring in; None: whatever is free, and what the body can give way."""
+    """Tokens for the query's results; None: all that is free, and what the body can give up."""
     recall: Recall | None = None
-    """Whether something is recalled for the newest user message, where there is no query; None: the policy says."""
+    """Whether to recall something for the newest user message if there is no query; None: as the policy says."""
     chooses: bool = True
-    """False: a mere look, which shows what was recalled but chooses nothing."""
+    """False for a mere look, which shows an earlier recall but chooses none."""
     recall_scope: RecallScope | None = None
-    """The range of the query; None: as set by the conversation's policy."""
+    """The range of the query; None: as the conversation's policy says."""
     recall_filter: Narrowing = EVERYTHING
     speaker: str | None = None
     """The name of the participant whom the window is for."""
@@ -37,17 +37,17 @@ class ContextRequest:
     pages: tuple[int, ...] = ()
     format: Format = "openai"
     system: str | None = None
-    """Instead of the conversation's own system prompt, for this call."""
+    """Replaces the conversation's own system prompt in this call."""
     tools: tuple[dict[str, Any], ...] = ()
     """The caller's own tools, offered together with the recall tools."""
     bound_to: str | None = None
-    """The one user whose conversations are there."""
+    """The only user whose conversations the caller can see."""
     carries: bool = False
-    """Show what answers carried, for a caller that fits the window to a model itself."""
+    """Whether to show members carried from answers, for a caller that fits the window to a model itself."""
     sensitive: bool = False
     """Whether the query finds sensitive memories too."""
     call: Call | None = None
-    """The call that serves the window; None: nobody is shown it, and no record is made."""
+    """The kind of call that serves the window; None if nobody is shown it, so that no record is made."""
 
     @property
     def asks_for_tail(self) -> bool:
@@ -56,16 +56,16 @@ class ContextRequest:
 
 @dataclass(frozen=True)
 class WindowCall:
-    """A call for a window: the same in every step."""
+    """A call for a window, the same in every step."""
 
     runtime: Runtime
     tenant: UUID
     conversation_id: str
     request: ContextRequest
     step: int = 0
-    """The step in which the body gives way to a tail, of ``budget.reserves``."""
+    """The index of the step of ``budget.reserves`` in which the body gives way to the tail."""
     reserve: int = 0
-    """The tokens that it leaves free."""
+    """The tokens of this step, which the body leaves to the tail."""
 
     @property
     def anthropic(self) -> bool:
@@ -73,7 +73,7 @@ class WindowCall:
 
     @cached_property
     def key(self) -> tuple[object, ...]:
-        """Return what equal windows of a process are remembered by. A tail is no part of them."""
+        """Return the cache key of the window without its tail."""
         asked = self.request
         own = hashlib.sha256(dumps([asked.system, asked.tools, asked.carries, asked.recall]).encode()).digest()
         return (self.tenant.int, self.conversation_id, asked.budget, asked.model, asked.format, self.reserve, own)

@@ -1,7 +1,7 @@
 """Changes that an append makes to its conversation before it adds messages.
 
-A new system prompt, the first words in Chinese, a refused question that leaves and a result that
-comes late: each changes what every window is laid out by, so it begins a generation and needs the conversation's lock.
+A new system prompt, the user's first words in Chinese, a refused question that leaves, or a late result: each changes
+the layout of every window, so it begins a new generation and needs the conversation's lock.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from app.store import conversations
 
 
 def is_due(known: Conversation, request: AppendRequest, selection: Arrivals) -> bool:
-    """Return whether the append changes what every window's layout depends on."""
+    """Return whether the append changes the layout of every window."""
     takes_out = refused.leaves(known, request, selection)
     is_late = bool(_late(known, selection))
     return takes_out or is_late or _changes_system(known, selection) or _turns_out_chinese(known, selection)
@@ -47,7 +47,7 @@ async def make(
 
 
 def _late(known: Conversation, selection: Arrivals) -> Sequence[Placement]:
-    """Return the messages with results of calls that the conversation went on without."""
+    """Return the messages whose results join calls after other messages have followed these."""
     if not any(call.is_left for call in known.end.open_calls):
         return []
     placed, _ = place(known.end, [arrival.draft for arrival in selection.arrivals])
@@ -59,7 +59,7 @@ def _changes_system(known: Conversation, selection: Arrivals) -> bool:
 
 
 def _turns_out_chinese(known: Conversation, selection: Arrivals) -> bool:
-    """Return whether windows were shown in English until now, when the user has said something for the first time."""
+    """Return whether the user's first words are Chinese, while earlier windows were in English."""
     was_shown = known.language is None and known.totals.last_seq > 0
     return was_shown and spoken_language(selection.arrivals, READER) == "zh"
 

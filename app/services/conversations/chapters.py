@@ -1,6 +1,6 @@
-"""Close chapters: with the append that opens the page which makes one due.
+"""Close chapters, in the append that opens the page which makes a chapter due.
 
-Neither a model nor a token counter sees old text here: what pages tell stands beside their messages since they came in.
+Neither a model nor a token counter reads old text here, because the pages' words are stored with their messages.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from app.store import chapters
 
 
 def is_due(conversation: Conversation) -> bool:
-    """Return whether so many pages are closed that the first of them make a chapter."""
+    """Return whether enough pages are closed to make a chapter of the first ones."""
     return conversation.totals.last_page - 1 - conversation.chaptered_through >= PAGES_DUE
 
 
 async def closing(reading: AbstractAsyncContextManager[ReadTx], append: Append) -> Append:
-    """Return the append with the chapters that the pages before it and its own make."""
+    """Return the append with the chapters that are due with its pages."""
     after = append.conversation
     first = after.chaptered_through + 1
     async with reading as tx:
@@ -42,7 +42,7 @@ async def closing(reading: AbstractAsyncContextManager[ReadTx], append: Append) 
 
 
 def naming(runtime: Runtime, conversation: Conversation, some: Iterable[Chapter]) -> list[NewWork]:
-    """Return the jobs that name chapters, where a model can."""
+    """Return the jobs that name chapters, if there is a model."""
     if runtime.chat is None:
         return []
     id_, uid = conversation.line.own, conversation.uid
@@ -50,8 +50,8 @@ def naming(runtime: Runtime, conversation: Conversation, some: Iterable[Chapter]
 
 
 async def describe_again(runtime: Runtime, tx: Tx, conversation: Conversation, pages: Sequence[int]) -> None:
-    """Describe a conversation's own chapters that hold some pages, and the volumes that hold these, from what is left
-    of them.
+    """Describe again a conversation's own chapters that contain some pages, and their volumes, from the messages that
+    are left.
     """
     line = conversation.line
     held = await chapters.holding(tx, line.own, pages)

@@ -1,11 +1,11 @@
 """Assemble the window for a model call: show the last cut; if it does not fit, cut again and remember.
 
-    gather     the conversation, the last cut of the budget, and its messages by the cut's zones: one statement
-    assemble   head and body, with results that are fresh, and warnings; where they do not fit, another cut
+    gather     the conversation, the budget's last cut, and the messages of the cut's zones: one statement
+    assemble   head and body, with fresh results and warnings; if they do not fit, by another cut
     render     the response
     keep       the window for the next call, and a record that it was served
 
-A cached window needs only what was appended since. Assembly and rendering are pure.
+For a cached window only the messages appended since are read. Assembly and rendering are pure.
 """
 
 from __future__ import annotations
@@ -41,15 +41,15 @@ from app.store import archives, conversations, served, windows
 from app.store.windows import Wanted, WindowParts
 
 SQUEEZES = 3
-"""Tries to squeeze a window at the percent that its texts turn out to have."""
+"""Tries to squeeze a window: each uses the percent that the texts of the last one turned out to have."""
 CUT_TRIES = 4
-"""Cuts that a call makes while others append: each may no longer fit once it is made."""
+"""Cuts that a call tries: while others append, a new cut can be outdated as soon as it is made."""
 
 
 async def context(runtime: Runtime, tenant: UUID, conversation_id: str, request: ContextRequest) -> Context:
     """Return the assembled window. Raises NotFound, or BudgetTooSmall with the smallest budget that works.
 
-    What the request loads, or its query finds, stands beside the plain window; where it does not fit, the body gives
+    Texts that the request loads or its query finds are added to the plain window. If they do not fit, the body gives
     way in fixed steps.
     """
     call = WindowCall(runtime, tenant, conversation_id, request)
@@ -80,12 +80,12 @@ async def _window(call: WindowCall) -> KeptWindow:
 
 
 async def _shown(call: WindowCall, parts: WindowParts, kept: KeptWindow | None) -> KeptWindow:
-    """Return the window with the recall tools, or where that is too much, without them. ``kept``: the last one."""
+    """Return the window with the recall tools, or without them if the budget is too small. ``kept``: the last one."""
     try:
         shown = await _fitting(call, parts, kept, may_offer=True)
     except errors.BudgetTooSmall:
         shown = await _fitting(call, parts, None, may_offer=False)
-    if call.request.asks_for_tail:  # a plain one is kept with its response
+    if call.request.asks_for_tail:  # a plain window is kept later, with its response
         call.runtime.caches.keep_window(shown)
     return shown
 
@@ -94,17 +94,17 @@ _SET = attrgetter(
     "policy", "budget", "model", "system", "system_tokens", "prompt_tokens", "learned_percent", "language",
     "has_earlier",
 )  # fmt: skip
-"""What of a conversation decides its windows' profile, beside the request."""
+"""The fields of a conversation on which its windows' profile depends, besides the request."""
 
 
 async def _fitting(call: WindowCall, parts: WindowParts, kept: KeptWindow | None, *, may_offer: bool) -> KeptWindow:
-    """Return the window by the last cut; if it does not fit, by another one."""
-    is_set_alike = kept is not None and kept.offers_tools and _SET(kept.conversation) == _SET(parts.conversation)
-    if kept is not None and is_set_alike:
+    """Return the window by the last cut; if it does not fit, by a new one."""
+    is_same_profile = kept is not None and kept.offers_tools and _SET(kept.conversation) == _SET(parts.conversation)
+    if kept is not None and is_same_profile:
         target = kept.target
     else:
         target = await cuts.profile_of_call(call, parts, may_offer=may_offer)
-    if parts.budget != target.budget:  # the conversation's model says what was not known before
+    if parts.budget != target.budget:  # the budget of the conversation's model is only known after the read
         parts = await _read(call, _wanted(call, target.budget))
     shown: KeptWindow | None = None
     for _ in range(CUT_TRIES):
@@ -130,15 +130,15 @@ async def _fitting(call: WindowCall, parts: WindowParts, kept: KeptWindow | None
 
 
 async def _with_chosen(call: WindowCall, shown: KeptWindow, said: str) -> KeptWindow:
-    """Return the window with what is recalled for what was said. It is read again if another call was faster."""
+    """Return the window with the recall for a message. If another call was faster, the window is read again."""
     if (anchored := await anchoring.choose(call, shown, said)) is None:
         return await _window(call)
     parts = shown.parts.continued(replace(shown.conversation, anchored=anchored), ())
-    return await _shown(call, parts, shown) if anchored.text else shown._replace(parts=parts)  # shows the same
+    return await _shown(call, parts, shown) if anchored.text else shown._replace(parts=parts)  # no text, same window
 
 
 async def _with_tail(call: WindowCall, shown: KeptWindow) -> tuple[KeptWindow, tail.Gathered]:
-    """Return the window with its tail, beside which the body gives way; and what the tail was made of."""
+    """Return the window with its tail, for which the body gives way, and the parts of the tail."""
     steps = reserves(shown.target.shares.available, shown.target.policy)
     free = free_for_tail(shown.window)
     room = max(free, steps[-1] - TAIL_OVERHEAD)
@@ -161,13 +161,13 @@ async def _with_tail(call: WindowCall, shown: KeptWindow) -> tuple[KeptWindow, t
 def _wanted(call: WindowCall, budget: int | None) -> Wanted:
     runtime, request = call.runtime, call.request
     usual = budget_of(runtime.defaults, None, None, request.model)
-    if budget is None and request.model is not None:  # it counts before the conversation's own
+    if budget is None and request.model is not None:  # the request's model takes precedence over the conversation's
         budget = usual
     return Wanted(budget, usual, call.step, call.anthropic)
 
 
 async def _continued(call: WindowCall, kept: KeptWindow) -> WindowParts | None:
-    """Return what a cached window is made of, with what was appended since; None if it has another cut now."""
+    """Return a cached window's parts with the messages appended since; None if there is a newer cut."""
     last, cut = kept.conversation.totals.last_seq, kept.cut
     place = (call.tenant, call.conversation_id)
     appended = await windows.newer(call.runtime.database, *place, last, cut, anthropic=call.anthropic)
@@ -191,9 +191,9 @@ async def _read(call: WindowCall, wanted: Wanted) -> WindowParts:
 
 
 async def _admit(call: WindowCall, known: Conversation) -> Line | None:
-    """Return the branch that the caller's name shows or asks for, if it is another conversation.
+    """Return the branch that the caller's id shows or names, if it is another conversation.
 
-    Raises NotFound if the caller may not see the conversation, or for a branch that it does not have.
+    Raises NotFound if the caller cannot see the conversation, or if it has no such branch.
     """
     name, bound_to = call.conversation_id, call.request.bound_to
     is_shown = not isinstance(name, CallersId) or (name.branch or known.shown) in (None, known.id)
@@ -216,7 +216,7 @@ async def _admit(call: WindowCall, known: Conversation) -> Line | None:
 async def _by_cut(
     call: WindowCall, parts: WindowParts, cut: Cut, target: Profile, kept: KeptWindow | None = None
 ) -> KeptWindow:
-    """Return the window that a cut shows, whether it fits or not; without results that are fresh."""
+    """Return the window by a cut, whether it fits or not, without fresh results."""
     anchored = anchoring.in_view(parts.conversation, call.request, target.policy)
     size = (len(parts.items) - len(parts.settled.items)) * MESSAGE_CHARACTERS
     return await run_in_thread_if_large(size, _assembled, call.key, cut, parts, target, anchored, kept)
@@ -228,7 +228,7 @@ def _assembled(
 ) -> KeptWindow:  # fmt: skip
     totals = parts.conversation.totals
     known, body = parts.settled, parts.body
-    if len(body.items) != len(parts.items) or body.fresh:  # else nothing came but what is recalled
+    if len(body.items) != len(parts.items) or body.fresh:  # otherwise at most a recall is new
         known = settled(known, body, parts.items, cut, totals.last_page, anchored)
         body = lay_out(known, parts.items, cut, totals.last_page, anchored)
     target = of_cut(target, cut, body.mix, anchored)
@@ -238,7 +238,7 @@ def _assembled(
 
 
 async def _finished(call: WindowCall, shown: KeptWindow) -> KeptWindow:
-    """Return the window squeezed, where that has to be, with results that are fresh and with warnings."""
+    """Return the window with fresh results and warnings, squeezed if necessary."""
     runtime, request, conversation, cut = call.runtime, call.request, shown.conversation, shown.cut
     window, target = await _in_budget(call, shown)
     window = await _with_fresh(call, conversation, window)
@@ -266,15 +266,15 @@ async def _in_budget(call: WindowCall, shown: KeptWindow) -> tuple[Window, Profi
 
 
 def _squeezed(again: Callable[..., Window], target: Profile) -> tuple[Window, Profile]:
-    """Return the squeezed window and its profile, once it fits at the percent that its texts turn out to have."""
+    """Squeeze a window until it fits at the percent of the texts that it shows. Return it and its profile."""
     window = again(target=target)
-    found = of_squeezed(target, window)
+    actual = of_squeezed(target, window)
     for _ in range(SQUEEZES):
-        if found.token_percent <= target.token_percent:
+        if actual.token_percent <= target.token_percent:
             break
-        window, target = again(target=found), found
-        found = of_squeezed(target, window)
-    return replace(window, ledger=replace(window.ledger, token_percent=found.token_percent)), found
+        window, target = again(target=actual), actual
+        actual = of_squeezed(target, window)
+    return replace(window, ledger=replace(window.ledger, token_percent=actual.token_percent)), actual
 
 
 async def _with_fresh(call: WindowCall, conversation: Conversation, window: Window) -> Window:
@@ -293,7 +293,7 @@ async def _with_fresh(call: WindowCall, conversation: Conversation, window: Wind
 
 
 async def _render(call: WindowCall, shown: KeptWindow) -> tuple[Context, Sequence[Printed]]:
-    """Return the response, and its messages for the next one."""
+    """Return the response, and its rendered messages for the next one to reuse."""
     conversation, window, request, known = shown.conversation, shown.window, call.request, shown.printed
     if shown.context is not None:
         return shown.context, known
@@ -301,7 +301,7 @@ async def _render(call: WindowCall, shown: KeptWindow) -> tuple[Context, Sequenc
     system = request.system if request.system is not None else system_of(conversation.system, shown.parts.prompt)
     guide = guide_of(conversation, shown.target.policy) if shown.offers_tools else ""
     text = "\n\n".join(part for part in (system, guide) if part)
-    new = window.body[max((len(one.placed) for one in known), default=0) :]
+    new = window.body[max((len(earlier.placed) for earlier in known), default=0) :]
     size = len(text) + sum(len(placed.text) for placed in new) + sum(len(item.text) for item in window.tail)
     offered = of_windows(shown.target.policy) if shown.offers_tools else ()
     tools = window_tools(request.tools, request.format, offered)
@@ -320,7 +320,7 @@ async def _render(call: WindowCall, shown: KeptWindow) -> tuple[Context, Sequenc
 def _keep(
     call: WindowCall, shown: KeptWindow, answer: Context, printed: Sequence[Printed], gathered: tail.Gathered | None
 ) -> Context:
-    """Note a window as served, count it, keep a plain one with its response; return it with its receipt's root."""
+    """Record a served window, count it, and cache a plain one. Return the response with its receipt's root."""
     runtime, ledger = call.runtime, answer.window.ledger
     recorded, beside = serving.note(runtime, call.tenant, call.request, shown, answer, gathered)
     if not call.request.asks_for_tail:
@@ -335,8 +335,8 @@ def _keep(
 async def as_of(
     runtime: Runtime, tenant: UUID, conversation_id: str, request: ContextRequest, past: int | Then
 ) -> Context:
-    """Return the window that was served when a message was the last; where none was, one that is cut there now, by the
-    settings of today. Or the window with what the conversation would keep in mind as of another time.
+    """Return the window that was served when a given message was the last. If none was, cut one there now, with the
+    present settings. With a ``Then``, return the present window with the pinned memories of another time.
 
     Raises NotFound, Invalid if there is no such message, or BudgetTooSmall.
     """
@@ -375,7 +375,7 @@ async def _cut_now(
     tx: ReadTx, call: WindowCall, conversation: Conversation, target: Profile, *, forms: Sequence[FreshForm] = (),
     then: Then | None = None,
 ) -> KeptWindow:  # fmt: skip
-    """Return the window of a conversation by a cut that is made now, and not stored."""
+    """Return the window of a conversation by a new cut that is not stored."""
     made = await cuts.make(call.runtime, tx, WindowParts(conversation, None), target, call.step, then, forms)
     last = (conversation.totals.last_seq, conversation.totals.last_page)
     items = await served.items(tx, conversation, made, last, anthropic=call.anthropic)

@@ -1,7 +1,7 @@
-"""Cuts: read what a cut is made from, and store it.
+"""Cuts: read the data from which a cut is made, and store the cut.
 
-A window shows the last cut of its budget; where that does not fit, the call that finds it out makes another, stores it
-and shows it. What is kept in mind is read with it, in a transaction during which nobody erases anything of its owners.
+A window shows its budget's last cut. If that does not fit any more, the call that notices it makes another one, stores
+it and shows it. The pinned memories are read in the same transaction, during which nothing of their owners is erased.
 """
 
 from __future__ import annotations
@@ -40,15 +40,15 @@ from app.text.language import sentences
 
 
 def own_profile(runtime: Runtime, conversation: Conversation, requested: int | None = None) -> Profile:
-    """Return the profile of windows without a system prompt or tools of their own, and without a budget of their own
-    unless one is ``requested``.
+    """Return the profile of windows for which a request names no system prompt and no tools, and no budget unless one
+    is ``requested``.
     """
     own = Fixed(0, conversation.system_tokens + conversation.prompt_tokens)
     return _profile(runtime, conversation, ContextRequest(budget=requested), own)
 
 
 async def profile_of_call(call: WindowCall, parts: WindowParts, *, may_offer: bool) -> Profile:
-    """Return the profile of a call for a window; with the recall tools if they ``may_offer`` themselves and fit."""
+    """Return the profile of a call for a window. With ``may_offer``, it has the recall tools if they fit."""
     runtime, request, conversation = call.runtime, call.request, parts.conversation
     tools = spaced(request.tools) if request.tools else ""
     system = conversation.system_tokens + conversation.prompt_tokens
@@ -67,7 +67,7 @@ def _profile(
     runtime: Runtime, conversation: Conversation, request: ContextRequest, own: Fixed,
     *, fewer: int | None = None, reserve: int = 0, may_offer: bool = True,
 ) -> Profile:  # fmt: skip
-    """Return a profile. ``fewer``: tokens of the recall tools where the caller's own take names of some."""
+    """Return a profile. ``fewer``: tokens of the recall tools if the caller's own tools use some of their names."""
     policy = runtime.policy(conversation)
     budget = request.budget if request.budget is not None else own_budget(runtime, conversation, request.model)
     charge = charge_of(runtime, conversation, request.model)
@@ -75,7 +75,7 @@ def _profile(
     schemas, words = schemas_text(request.format, offered), guide_of(conversation, policy)
     tools, guide = runtime.count_short(schemas), runtime.count_short(words) + FRAME_TOKENS
     marks = marks_together((schemas, words))
-    unlearned = Charge(charge.family)  # what is learned moves no tools
+    unlearned = Charge(charge.family)  # usage reports must not add or remove tools
     if may_offer and offers_tools(budget, unlearned.tokens(Mix.of(tools + guide, marks, tools=len(offered)))):
         tools = tools if fewer is None else fewer
         own = Fixed(
@@ -86,8 +86,8 @@ def _profile(
 
 
 def charge_of(runtime: Runtime, conversation: Conversation | None, model: str | None = None) -> Charge:
-    """Return how windows are charged: for the conversation's model, or the one that a request names, or the
-    deployment's. What was reported counts for models of the family that it was reported for.
+    """Return how windows are charged: by the model of the request, else of the conversation, else of the deployment. A
+    learned percent applies only to models of the family for which it was learned.
     """
     models, usual = runtime.defaults.models, runtime.proxying.model or ""
     own = (conversation.model if conversation is not None else None) or usual
@@ -101,7 +101,7 @@ def marks_together(texts: Iterable[str]) -> Marks:
 
 
 def room_for_recall(runtime: Runtime, conversation: Conversation | None) -> RecallRoom:
-    """Return the room of a recall tool in the conversation's window; outside of any, in one of the deployment's."""
+    """Return a recall tool's room in the conversation's window; without a conversation, in a default window."""
     if conversation is not None:
         return recall_room(own_profile(runtime, conversation).shares)
     budget = budget_of(runtime.defaults, None, None, None)
@@ -109,7 +109,7 @@ def room_for_recall(runtime: Runtime, conversation: Conversation | None) -> Reca
 
 
 def own_budget(runtime: Runtime, conversation: Conversation, model: str | None = None) -> int:
-    """Return the budget of windows that name none."""
+    """Return the budget of windows for which a request names none."""
     budget = conversation.budget if model is None else None
     return budget_of(runtime.defaults, None, budget, model or conversation.model)
 
@@ -118,8 +118,8 @@ async def make(
     runtime: Runtime, tx: ReadTx, basis: WindowParts, target: Profile, step: int = 0, then: Then | None = None,
     forms: Sequence[FreshForm] = (),
 ) -> Cut:  # fmt: skip
-    """Return the cut that a conversation's window of a profile has now. ``then``: with what it would keep in mind as of
-    another time. ``forms``: of fresh results that have been in view.
+    """Make a new cut for a conversation and a profile. ``then``: the time of the pinned memories to show, by default
+    now. ``forms``: forms of fresh results that have been in view.
     """
     conversation, reader = basis.conversation, reader_of(runtime)
     language, most = conversation.language or "en", usable(target.budget, PERCENT_MIN)
@@ -134,7 +134,7 @@ async def make(
         conversation.epoch + 1, step, forms,
     )  # fmt: skip
     known = basis.cut.head.notes_tokens if basis.cut is not None else 0
-    likely = about.frame + known if known else 0  # mostly the same is kept in mind as at the last cut
+    likely = about.frame + known if known else 0  # usually the pinned memories are the same as at the last cut
     plan = cut.plan(about, likely)
     texts = await _texts(tx, conversation.id, plan, then)
     if (least := cut.least_head(plan, texts, reader)) != likely:
@@ -155,9 +155,9 @@ async def _texts(tx: ReadTx, conversation_id: str, plan: cut.CutPlan, then: Then
 async def store(
     runtime: Runtime, tenant: UUID, parts: WindowParts, target: Profile, wanted: Wanted, shown: Window | None
 ) -> WindowParts | None:
-    """Make another cut and return the window's parts by it; None where it would show the same.
+    """Make and store another cut, and return the window's parts by it; None if it would show the same.
 
-    ``shown``: the window by the last cut, which does not fit. Where another call was faster, its cut counts.
+    ``shown``: the window by the last cut, which does not fit. If another call was faster, its cut is used.
     """
     forms = shown.forms if shown is not None else ()
     conversation, last = parts.conversation, parts.cut
@@ -181,8 +181,8 @@ async def store(
 
 
 async def newest(runtime: Runtime, tx: ReadTx, conversation: Conversation, budget: int | None = None) -> Cut:
-    """Return the newest cut of a budget, by default the conversation's own; where there is none, one that is made for
-    it now and not stored.
+    """Return the newest cut of a budget, by default the conversation's own. If there is none, make one without storing
+    it.
     """
     target = own_profile(runtime, conversation, budget)
     stored = await windows.newest_cut(tx, conversation, target.budget)
@@ -194,7 +194,7 @@ def reader_of(runtime: Runtime) -> HeadReader:
 
 
 async def told_so_far(runtime: Runtime, tx: ReadTx, conversation: Conversation) -> Head:
-    """Return the head that tells of all but the newest messages of a conversation whose window is whole yet."""
+    """Return a head about all but the newest messages of a conversation whose window still shows everything."""
     policy, totals = runtime.policy(conversation), conversation.totals
     if not policy.summary_enabled or totals.last_seq < max(runtime.defaults.summary_threshold, LEFT_OUT + 1):
         return Head()
@@ -205,6 +205,6 @@ async def told_so_far(runtime: Runtime, tx: ReadTx, conversation: Conversation) 
     plan = cut.CutPlan(newest, policy, language, room, last, range(max(1, last - OPEN_PAGES), last + 1))
     texts = await heads.texts(tx, conversation.id, plan)
     material = await heads.with_map(tx, conversation.id, plan, texts, reader.count)
-    told = [page for page in material.pages if page.day]  # the others begin in the newest messages
-    plan = replace(plan, last_page=told[-1].page if told else 0, zone=range(0))
-    return cut.freeze(plan, replace(material, pages=told, kept=(), summary=None), reader).head
+    pages = [page for page in material.pages if page.day]  # the others begin in the newest messages
+    plan = replace(plan, last_page=pages[-1].page if pages else 0, zone=range(0))
+    return cut.freeze(plan, replace(material, pages=pages, kept=(), summary=None), reader).head

@@ -28,7 +28,7 @@ from app.store.branches import ListedBranch
 from app.store.memory import kept
 
 INDEXED_AGAIN_MAX = 50
-"""Pages before the fork that had no index when the next message came: the branch makes its own of the newest."""
+"""The most pages that a branch indexes itself: the newest of those that had no index when the next message came."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +138,7 @@ async def _place(tx: ReadTx, known: Conversation, seq: int) -> ForkPlace:
     )
 
 
-# --- Where a caller's list goes on -----------------------------------------------------------------------
+# --- The branch that a caller's list continues -----------------------------------------------------------
 
 
 async def branch(tx: Tx, named: str, branching: BranchingError) -> str:
@@ -166,7 +166,7 @@ async def show_again(runtime: Runtime, tenant: UUID, line: Line) -> None:
 
 
 async def locked(tx: Tx, named: str, known: Conversation) -> Conversation | None:
-    """Return a conversation, locked in the usual order (trunk, then id); None if the id stands for another by now."""
+    """Return a conversation, locked in the usual order (trunk, then id); None if another one has its id by now."""
     names = dict.fromkeys(map(str, (known.line.root, named, known.id)))
     held = {name: await conversations.lock(tx, name) for name in names}
     found = held[str(known.id)]

@@ -1,6 +1,6 @@
-"""Learn how a conversation's model counts from the window whose tokens its API reported last.
+"""Learn how a conversation's model counts tokens, from the usage that its API reported for a window.
 
-The window's record has its charge and its messages, and the conversation's row has the weights of their files. No text
+The window's record holds its charge and its messages, and the conversation's row the weights of their files. No text
 is read.
 """
 
@@ -51,7 +51,7 @@ def _shows(frame: ServedFrame, served: Served, seq: int) -> bool:
 
 
 async def _recorded(tx: ReadTx, conversation_id: str, tokens: int) -> tuple[ServedFrame, Served] | None:
-    """Return the newest recorded window of so many tokens, if it is among the last ones."""
+    """Return the newest recorded window with this number of tokens, if it is among the last ones."""
     for row in await stored.browse(tx, conversation_id, INTEGER_MAX, 1):
         for _, frame, served in reversed(row.windows):
             if ledger_of(frame, served).total == tokens:

@@ -1,7 +1,7 @@
-"""Read a caller's whole list, most of which this process has read before.
+"""Read a caller's whole list, most of which this process has usually read before.
 
-A list grows by a few messages from one request to the next. Of the known ones only role, client id and digest
-matter. A process caches these by the hash of a message's text, so it parses only new messages.
+A list grows by a few messages from one request to the next. For known messages only role, client id and digest matter.
+A process caches these by the hash of a message's text, so that it parses only new messages.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from app.core.messages import Draft, Limits, read
 from app.core.model import Role
 
 UNLIMITED = Limits(messages=2**31, message_chars=2**40, result_chars=2**40)
-"""For messages that kept to the limits when they were read first."""
+"""The limits for messages that were checked when they were read first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class CallersList:
 
     sent: Sequence[Any]
     new: Sequence[Draft]
-    """The last messages, from the first on that was not known."""
+    """The messages from the first unknown one on."""
     lead: int
     lead_digests: Sequence[bytes]
     roles: Sequence[Role]
@@ -71,7 +71,7 @@ def read_list(messages: Any, system: str | None, limits: Limits, known: KnownMes
 
 
 def _up_to_a_repeated_id(told: list[Known]) -> list[Known]:
-    """Return the messages before the first repeated client id, which is an error."""
+    """Return the messages before the first repeated client id, which makes the list invalid."""
     ids: set[str] = set()
     for at, one in enumerate(told):
         if one.client_id in ids:

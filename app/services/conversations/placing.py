@@ -1,4 +1,4 @@
-"""Place a new conversation: its user or space, and the other scopes that it reads."""
+"""Place a new conversation: give it a user or space, and the other scopes that it reads."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ class Place:
 
     space_id: str | None = None
     spaces: tuple[str, ...] = ()
-    """Those that a user's reads."""
+    """The spaces that a user's conversation reads."""
     parent: str | None = None
     """The conversation whose sub-agent speaks in it."""
     shares: Shares = "read"
-    """What a sub-agent's shares with its parent: nothing; what the parent reads; or that and what is said in it."""
+    """What it shares with its parent: nothing, the memories that the parent reads, or also its own messages."""
 
 
 async def placed(tx: Tx, new: NewConversation, place: Place, bound_to: str | None) -> NewConversation:

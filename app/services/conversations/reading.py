@@ -25,13 +25,13 @@ from app.services.memory.archiving import make_card, vectors
 from app.text.language import language
 
 TOPICS_MAX = 3
-"""Topics of a page."""
+"""The most topics of a page."""
 SCAN_MAX = 20_000
-"""Characters of a message that its line is looked for in."""
+"""Characters of a message that are read to write its line."""
 
 
 class ExtractiveReader:
-    """The ``Reader`` of ``core.history.preparation``."""
+    """The ``TextReader`` of ``core.history.preparation``."""
 
     def language(self, text: str) -> Language:
         return language(text)
@@ -80,8 +80,8 @@ READER = ExtractiveReader()
 
 
 def titles_of(messages: Iterable[StoredMessage]) -> list[str]:
-    """Return the titles that a conversation can have from messages: its first request is no page's title if an
-    assistant's greeting opened the page.
+    """Return the titles that messages can give to their conversation. (Its first request is no page's title if an
+    assistant's greeting opened the page.)
     """
     found = []
     for said in (message.shown for message in messages):

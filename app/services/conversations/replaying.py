@@ -1,6 +1,6 @@
 """Rebuild a served window from stored rows, and check it against its hash.
 
-Today's settings play no part. Parts and messages that were erased since are missing and named, and then the hash
+The present settings do not matter. Parts and messages that were erased since are missing and listed, and then the hash
 differs.
 """
 
@@ -48,7 +48,7 @@ class ReplayedWindow:
     erased: tuple[int, ...]
     """Messages in view that were erased or pruned since, or lost an archive."""
     root: str
-    """That of its parts as they can be shown now."""
+    """The root of its parts as they can be shown now."""
     prompt: Sequence[Item]
 
     @property
@@ -191,7 +191,7 @@ def _rendered(
         conversation, totals=totals, learned_percent=frame.own_percent, summary_through=served.summary_through,
         indexed_through=served.indexed_through,
     )  # fmt: skip
-    cut = replace(frame.cut_with(Head()), condensed_from=1)  # the answer tells the conversation's own lag
+    cut = replace(frame.cut_with(Head()), condensed_from=1)  # so that the answer states the conversation's own lag
     found, _ = answer_of(then, cut, shown, system, texts.get(frame.tools, "[]"), frame.format, language)
     if frame.carries:
         return found

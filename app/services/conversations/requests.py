@@ -1,4 +1,4 @@
-"""The requests to append: a type for each kind of caller, with only that caller's facts."""
+"""The requests to append: a type for each kind of caller, with the facts that only this kind has."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ OnFork = Literal["branch", "append", "error"]
 
 @dataclass(frozen=True, slots=True)
 class PostedMessages:
-    """New messages, from the API."""
+    """New messages from the API."""
 
     drafts: Sequence[Draft]
     user_id: str | None = None
@@ -31,11 +31,11 @@ class PostedMessages:
     bound_to: str | None = None
     """The one user whose conversations the caller can see."""
     space_id: str | None = None
-    """The space of a conversation that it begins."""
+    """The space of the conversation, if the request creates it."""
     reported_usage: ReportedUsage | None = None
     """The model API's token count of a window of the conversation."""
     is_large: bool = False
-    """The request had a long body; the drafts' texts may be the smaller part of it."""
+    """Whether the request had a long body, of which the drafts' texts can be the smaller part."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class SyncedList:
     messages: CallersList
     user_id: str | None = None
     on_fork: OnFork = "error"
-    """What becomes of a list that contradicts what is stored."""
+    """What to do with a list that contradicts the stored messages."""
     bound_to: str | None = None
     reported_usage: ReportedUsage | None = None
     is_large: bool = False
@@ -53,11 +53,11 @@ class SyncedList:
 
 @dataclass(frozen=True, slots=True)
 class Follows:
-    """The message that a list follows, where the client names it."""
+    """The message that a list follows, if the client names it."""
 
     seq: int
     is_last: bool = False
-    """No answer that the list leaves out may have been given since."""
+    """Whether the list branches off if it leaves out an answer given since."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,20 +66,20 @@ class ProxyQuestion:
 
     messages: CallersList
     digest: bytes
-    """Equal for equal requests."""
+    """A hash that is equal for equal requests."""
     arrived: float
-    """On the event loop's clock."""
+    """The time of arrival on the event loop's clock."""
     arrived_at: datetime
     user_id: str | None = None
     new_user_id: str | None = None
-    """The user of a conversation that it begins."""
+    """The user of the conversation, if the request creates it."""
     retried: bool = False
-    """The client marked the request as a retry."""
+    """Whether the client marked the request as a retry."""
     bound_to: str | None = None
     is_large: bool = False
     follows: Follows | None = None
     was_passed: bool = False
-    """The model was asked before it is stored."""
+    """Whether the model is asked before the question is stored."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,18 +88,18 @@ class ProxyAnswer:
 
     arrivals: Sequence[Arrival]
     conversation_uid: UUID
-    """The uid of the conversation of the question; another conversation that reuses its id gets nothing."""
+    """The uid of the question's conversation, so that another one that reuses its id does not get the answer."""
     is_whole: bool
-    """False: the model continues after its recalls."""
+    """False if the model continues after its recalls."""
     after: int
-    """The seq of the question's last message: what was stored since can be the answer, in the client's next list."""
+    """The seq of the question's last message. If more is stored, the client's next list can have brought the answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class ImportedMessages:
     arrivals: Sequence[Arrival]
     first_seq: int
-    """The place that the first of them must get."""
+    """The seq that the first message must get."""
     created_at: datetime
     bound_to: str | None = None
 
@@ -169,7 +169,7 @@ async def check(tx: ReadTx, conversation: Conversation | None, request: AppendRe
 
 
 def can_use(conversation: Conversation, request: PostedMessages | ProxyAnswer | ProxyQuestion) -> bool:
-    """Return whether ``check`` is sure to pass, without asking the database."""
+    """Return whether ``check`` is certain to pass, without a query."""
     if isinstance(request, ProxyAnswer):
         return conversation.uid == request.conversation_uid
     if conversations.seen(conversation, request.bound_to) is None or not _has_user(conversation, request.user_id):

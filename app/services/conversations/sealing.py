@@ -1,7 +1,7 @@
-"""Seal a window: the parts of its receipt, as the model reads them, each with a salt.
+"""Seal a window: hash the parts of its receipt, as the model reads them, each with a salt.
 
-Parts that the previous window had are not hashed again. The salt of the whole window is made of all other salts: once
-any part is erased, nobody can confirm a guess of the whole.
+Parts that the previous window had are not hashed again. The salt of the whole window is derived from all other salts,
+so once any part is erased, nobody can confirm a guess of the whole.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from quire_verify.issuer import LAST, opening_of, same_start
 from quire_verify.issuer import sealed as part_of
 
 OF_CALLS = ("tail", "recalled")
-"""Parts that change with each call: the tree is the same up to them."""
+"""Parts that change with each call. They come last, so that the hash tree before them stays the same."""
 
 
 def messages_of(window: Window, prompt: Iterable[Item], former: SealedMessages | None = None) -> SealedMessages:

@@ -1,7 +1,7 @@
 """Select the new messages of a request.
 
-A caller's list is compared with what is stored by position: the chain after the last message identifies a list that
-only grew, some further chains locate where another list differs, and the digests of the newest messages tell whether it
+A caller's list is compared with the stored messages by position. The chain after the last message identifies a list
+that only grew; further chains locate where another list differs, and the digests of the newest messages show whether it
 continues there. No text is read, and only new messages are counted.
 """
 
@@ -40,14 +40,14 @@ from app.store import branches, conversations, messages
 from app.store.messages import ToldMessage
 
 PAGES_EDITED = 2
-"""The edited first message and the one that it replaces: of a longer conversation both have to be alike."""
+"""Pages of the edited first message and the one that it replaces. In a longer conversation both must be similar."""
 PROBES = 32
-"""Chains read at once: three rounds locate a difference among 20,000 messages."""
+"""Chains that are read at once: three rounds locate a difference among 20,000 messages."""
 
 
 @dataclass(frozen=True, slots=True)
 class AskedBefore:
-    """The end of a question that is stored already."""
+    """The place of a question that is stored already."""
 
     through: int
     """The seq of its last message."""
@@ -64,18 +64,18 @@ class Arrivals:
     """The conversation's new system prompt; None to leave it unchanged."""
     reported_usage: ReportedUsage | None = None
     learned: Lesson | None = None
-    """What the report teaches."""
+    """The lesson from the reported usage."""
     list_match: Match | None = None
-    """None: the request is no list."""
+    """The match of the list; None if the request is no list."""
     asked_before: AskedBefore | None = None
     has_earlier: bool = False
-    """The conversation is new, and its user has others."""
+    """Whether the conversation is new and its user has others."""
     anew: bytes | None = None
-    """The chain of a proxy's list that shares nothing with what is stored; None: of any other."""
+    """The chain of a proxy's list if the list shares nothing with the stored messages, else None."""
 
     @property
     def first(self) -> int:
-        """Return the index in the body's list at which the arrivals begin."""
+        """Return the index of the first arrival in the request's list."""
         return self.list_match.matched if self.list_match is not None else 0
 
 
@@ -86,11 +86,11 @@ class BranchingError(Exception):
         super().__init__(after)
         self.known = known
         self.after = after
-        """The seq of that message."""
+        """The seq of the earlier message."""
         self.chains = chains
-        """Before the list's first message, and after each."""
+        """The chains before the list's first message and after each."""
         self.alike = alike
-        """How many of the list's messages lead to it."""
+        """How many of the list's messages lead to the earlier message."""
 
 
 async def select_new_messages(
@@ -118,7 +118,7 @@ async def select_new_messages(
 
 
 def select_at_once(runtime: Runtime, tenant: UUID, known: Conversation, request: AppendRequest) -> Arrivals | None:
-    """Do as ``select_new_messages`` without reading, provided that ``known`` is current; None if that is impossible."""
+    """Select messages without reading, provided that ``known`` is current; None if that is impossible."""
     if not isinstance(request, PostedMessages | ProxyAnswer | ProxyQuestion) or not can_use(known, request):
         return None
     if isinstance(request, ProxyAnswer) and _is_perhaps_there(known, request):
@@ -136,7 +136,7 @@ def select_at_once(runtime: Runtime, tenant: UUID, known: Conversation, request:
 
 
 def select_all(request: PostedMessages | ProxyAnswer | ImportedMessages) -> Arrivals:
-    """Return every message of a request that holds new ones only."""
+    """Return all messages of a request that contains only new ones."""
     if isinstance(request, PostedMessages):
         return Arrivals([Arrival(draft) for draft in request.drafts], request.system, request.reported_usage)
     return Arrivals(request.arrivals)
@@ -205,12 +205,12 @@ async def _of_list(tx: ReadTx, known: Conversation, request: SyncedList) -> Arri
 
 
 def _owner(owners: Sequence[int], piece: int) -> int:
-    """Return the message that a piece belongs to; the number of messages for the end."""
+    """Return the index of a piece's message; the number of messages if the piece is the end."""
     return owners[piece] if piece < len(owners) else (owners[-1] + 1 if owners else 0)
 
 
 async def _of_question(runtime: Runtime, tx: ReadTx, known: Conversation, request: ProxyQuestion) -> Arrivals:
-    """Return the new messages of a proxy's list; if there are none, where its question ends."""
+    """Return the new messages of a proxy's list, or if there are none, the place of its question."""
     listed, end = request.messages, len(request.messages.digests)
     if (awaited := _awaited(runtime, tx.tenant, known, request)) is not None:
         return replace(_from(listed, end), asked_before=AskedBefore(awaited))
@@ -262,7 +262,7 @@ def _at_open_calls(known: Conversation, listed: CallersList, selection: Arrivals
         return selection
     back = roles[::-1].index("assistant") + 1
     ids = stored_ids(listed.drafts(selection.first - back)[:back], stored)
-    return replace(selection, arrivals=[replace(one, draft=one.draft.at_calls(ids)) for one in selection.arrivals])
+    return replace(selection, arrivals=[replace(a, draft=a.draft.at_calls(ids)) for a in selection.arrivals])
 
 
 def _is_perhaps_there(known: Conversation, request: ProxyAnswer) -> bool:
@@ -280,7 +280,7 @@ async def _of_answer(tx: ReadTx, known: Conversation, request: ProxyAnswer) -> A
 
 
 def _came_later(newest: Sequence[ToldMessage], after: int, arrived_at: datetime) -> bool:
-    """Return whether the messages that a list lacks came after it, so that its sender could not know them."""
+    """Return whether the messages that a list leaves out came after it, so that its sender could not know them."""
     left_out = next((told for told in newest if told.seq > after), None)
     return left_out is not None and left_out.created_at > arrived_at
 
@@ -313,7 +313,7 @@ async def edited_turn(tx: ReadTx, known: Conversation, listed: CallersList) -> B
             return BranchingError(known, through, listed.chains, alike)
     newest = await messages.newest_told(tx, known.id, through, LOOK_BACK) if known.end.last_seq > through else []
     digests, owners = pieces(listed.digests)
-    told, told_by = pieces([one.digest for one in newest])
+    told, told_by = pieces([message.digest for message in newest])
     sent = [(listed.roles[place], digest) for place, digest in zip(owners, digests, strict=True)]
     stored = [(newest[place].role, digest) for place, digest in zip(told_by, told, strict=True)]
     begun = sum(place < alike for place in owners)

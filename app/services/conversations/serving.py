@@ -1,10 +1,10 @@
-"""Record the windows that were served, without letting anybody wait.
+"""Record the windows that were served, without making any request wait.
 
-A window is noted in memory, and written a moment later with the others of that moment. What a process had not written
-when it was killed is lost: at most the windows of its last ``WRITE_SECONDS``, and never a message. A process that ends
-writes them first, and so does a request that lists them.
+A window is noted in memory, and written a moment later together with others. If a process is killed, it loses at most
+the records of the last ``WRITE_SECONDS``, and never a message. A process that ends normally writes them first, and so
+does a request that lists them.
 
-The same window served again is counted: it is no record of its own.
+If the same window is served again, its record's count increases.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ from app.store.served import Row
 from quire_verify.issuer import Tree
 
 WRITE_SECONDS = 1.0
-"""Between a window and its record, at most: quick calls in a loop share a transaction. Longer: more to lose."""
+"""The delay of a record, so that quick calls in a loop share a transaction. A longer one would put more at risk."""
 UNWRITTEN_MAX = 20_000
-"""Windows that wait to be written while the database is away; later ones are not recorded."""
+"""The most windows that wait to be written while the database is away; later ones are not recorded."""
 TRIES = 3
-"""Another process may begin a row between reading the last one and writing."""
+"""Tries to begin a row: another process can begin one between the read of the last row and the write."""
 MILLISECOND = 1_000_000
-"""In nanoseconds."""
+"""A millisecond in nanoseconds."""
 
 _logger = logging.getLogger(__name__)
 
@@ -51,10 +51,10 @@ def note(
     runtime: Runtime, tenant: UUID, request: ContextRequest, shown: KeptWindow, found: Context,
     gathered: Gathered | None = None,
 ) -> tuple[Recorded | None, Beside | None]:  # fmt: skip
-    """Note a window that is being served, unless it shows what is one member's own: all of a space can read the record.
-    Return also the texts beside its messages.
+    """Note a window that is being served, and return also the texts beside its messages. A window with one member's
+    private memories is not noted, because everybody in a space can read its records.
 
-    ``gathered``: what its tail was made of.
+    ``gathered``: the parts of the tail.
     """
     if request.call is None or any(item.is_private for item in found.window.tail):
         return None, shown.beside
@@ -88,7 +88,7 @@ def note(
 
 
 def _beside(run: ServedRun, request: ContextRequest, shown: KeptWindow, found: Context) -> Beside:
-    """Return the texts of a window that no message row has. The next window of an epoch has the same, mostly."""
+    """Return the texts of a window that are in no message row. Usually an epoch's next window has the same ones."""
     conversation, window = shown.conversation, found.window
     anchored, days = conversation.anchored, shown.cut.head.days
     shows_recalled = anchored is not None and any(p.passing and not p.seq for p in window.body[window.settled :])
@@ -106,7 +106,7 @@ def _beside(run: ServedRun, request: ContextRequest, shown: KeptWindow, found: C
     texts = {name: text for name, text in each.items() if text}
     own = ("guide",) if request.tools else ("guide", "tools")
     sealed = {name: _own(text) if name in own else run.seal(name, text) for name, text in texts.items()}
-    return Beside(made_of, texts, sealed, {name: one.digest for name, one in sealed.items()})
+    return Beside(made_of, texts, sealed, {name: text.digest for name, text in sealed.items()})
 
 
 def _frame(
@@ -156,7 +156,7 @@ def _to_keep(
     run: ServedRun, recorded: Recorded, beside: Beside, request: ContextRequest, shown: KeptWindow,
     gathered: Gathered | None,
 ) -> dict[str, KeptText]:  # fmt: skip
-    """Return the texts that are not kept yet, by digest, with what they can quote."""
+    """Return the texts that are not stored yet, by digest, with the messages and memories that they can quote."""
     lacks = [name for name, digest in beside.digests.items() if run.lacks(digest)]
     if not lacks:
         return {}
@@ -170,8 +170,8 @@ def _to_keep(
     }
     kept: dict[str, KeptText] = {}
     for name in lacks:
-        one, (through, sources) = beside.sealed[name], quotes.get(name, (0, ()))
-        kept[one.digest] = KeptText(one.part, beside.texts[name], one.salt, through, tuple(sources))
+        sealed, (through, sources) = beside.sealed[name], quotes.get(name, (0, ()))
+        kept[sealed.digest] = KeptText(sealed.part, beside.texts[name], sealed.salt, through, tuple(sources))
     return kept
 
 
@@ -184,7 +184,7 @@ def _own(text: str) -> Sealed:
 
 
 async def keep_writing(runtime: Runtime) -> None:
-    """Write what was noted, a moment after it was, until cancelled."""
+    """Write noted windows, a moment after they were noted, until cancelled."""
     while True:
         await runtime.caches.served.came.wait()
         await asyncio.sleep(WRITE_SECONDS)
@@ -195,7 +195,7 @@ async def keep_writing(runtime: Runtime) -> None:
 
 
 async def write_last(runtime: Runtime) -> None:
-    """Write what was noted before the process ends; without the database it is lost."""
+    """Write the noted windows before the process ends. If the database is away, they are lost."""
     try:
         await write(runtime)
     except errors.QuireError as error:
@@ -203,7 +203,7 @@ async def write_last(runtime: Runtime) -> None:
 
 
 async def write(runtime: Runtime) -> None:
-    """Write all that was noted so far. What fails is written the next time."""
+    """Write all windows noted so far. What fails is written the next time."""
     buffer = runtime.caches.served
     async with buffer.writing, everybody():
         longest = max((len(run.pending) for run in buffer.dirty.values()), default=0)
@@ -221,7 +221,7 @@ async def _write(runtime: Runtime, tenant: UUID, runs: Sequence[ServedRun]) -> N
 
 
 async def _change(runtime: Runtime, tenant: UUID, runs: Mapping[str, ServedRun]) -> set[str]:
-    """Write windows and their texts into rows that this process wrote last; return their conversations."""
+    """Write windows and their texts into rows that this process wrote last. Return the conversations that it could."""
     steps: dict[str, tuple[Writing, Row]] = {}
     sizes: list[int] = []
     for name, run in sorted(runs.items()):
@@ -245,9 +245,10 @@ async def _change(runtime: Runtime, tenant: UUID, runs: Mapping[str, ServedRun])
 
 
 async def _write_anew(runtime: Runtime, tenant: UUID, run: ServedRun) -> None:
-    """Write a conversation's windows where its rows end, whoever wrote them, with their texts.
+    """Write a conversation's windows and their texts after its last stored row, whichever process wrote that.
 
-    Only here a row begins: its first receipt names the last of the row before, which others may have added to.
+    New rows begin only here, because the first receipt of a row names the last receipt of the row before, to which
+    other processes can have added.
     """
     for _ in range(TRIES):
         async with runtime.database.begin(tenant, sharing=[run.owner]) as tx:
@@ -265,7 +266,7 @@ async def _write_anew(runtime: Runtime, tenant: UUID, run: ServedRun) -> None:
 
 
 def _row(runtime: Runtime, writing: Writing, row: Row) -> Row:
-    """Return the last stored row with windows that are to be written, signed; if it is full, the row after it."""
+    """Return the last stored row, or the one after it if it is full, with the pending windows, signed."""
     run, last, numbers = writing.run, writing.run.last, dict[int, int]()
     if run.is_again and last is not None and last.number == row.next - 1:
         row = row.with_last(last.served.times, last.served.last_at)
@@ -284,7 +285,7 @@ def _row(runtime: Runtime, writing: Writing, row: Row) -> Row:
 
 
 async def _add(tx: Tx, writing: Writing, last: Row | None, row: Row) -> bool:
-    """Write a row and texts; return False where another process has just begun a row."""
+    """Write a row and texts. Return False if another process has just begun the row."""
     new = writing.run.conversation_id, writing.run.uid, row
     if last is not None and row.first == last.first:
         await stored.change(tx, [new], [len(last.body)])

@@ -1,8 +1,8 @@
 """The tail of a window: archives and pages that the call names, and memories that answer its query.
 
-Small talk is never searched for. Results take as many of the free tokens as the evidence is worth
-(``core/search/evidence.py``), and as the request allows. ``core/window/packing.py`` packs them; a warning names what
-cannot be shown.
+Small talk is never searched. Results take as many of the free tokens as the evidence is worth
+(``core/search/evidence.py``) and the request allows. ``core/window/packing.py`` packs them; a warning names each part
+that cannot be shown.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ from app.store.memory.memories import Hit
 from app.text.queries import has_subject
 
 LOAD_FRAME = 140
-"""Tokens of the frame around a loaded archive, and of the line that says how to read on."""
+"""Tokens of the frame around a loaded archive, and of the line about how to read on."""
 PASSAGES_MAX = 1_000
-"""Passages that a query brings in, at most."""
+"""The most passages of a query."""
 UNASKED_LOOKED_AT = 20
-"""Passages that are looked at for what comes unasked, those in view among them."""
+"""The most passages that an automatic recall reads, including those in view."""
 LAG_MAX = 10
-"""Memories without a vector before a window warns of them: the newest are in view, and get theirs within a second."""
+"""A window warns of more memories without a vector than this. New ones are in view, and get theirs within a second."""
 
 
 def weight(items: Sequence[TailItem], room: int) -> int:
@@ -60,19 +60,19 @@ def weight(items: Sequence[TailItem], room: int) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Gathered:
-    """The parts that a request loads, and that its query found."""
+    """The parts that a request loads, and those that its query found."""
 
     items: list[TailItem]
-    """To be shown beside a window, framed and counted."""
+    """All items of the tail, framed and counted."""
     warnings: tuple[WindowWarning, ...]
     named: list[TailItem]
-    """Of the items, the speaker, archives and pages that were named."""
+    """The items for the speaker, archives and pages that the request names."""
     search: _TailSearch
     found: _TailResults
 
     @property
     def sources(self) -> set[UUID]:
-        """Return the memories and archives that the search found, and those that were named."""
+        """Return the memories and archives that the search found, and those that the request names."""
         found = {id_ for hit in self.found.evidence.hits for id_ in (hit.hit.id, hit.hit.archive_id) if id_ is not None}
         return {*found, *self.search.request.load}
 
@@ -80,7 +80,7 @@ class Gathered:
 async def gather(call: WindowCall, shown: KeptWindow, room: int, count: Count) -> Gathered:
     """Return the requested parts that a window does not show, with a warning for each that cannot be shown in full.
 
-    ``room``: tokens for all of it, as ``count`` counts them.
+    ``room``: tokens for all parts, as ``count`` counts them.
     """
     runtime, request, conversation = call.runtime, call.request, shown.conversation
     language: Language = conversation.language or "en"
@@ -110,7 +110,7 @@ async def laid_out(gathered: Gathered, window: Window, room: int, count: Count) 
 
 
 def counter_of(call: WindowCall, shown: KeptWindow) -> Count:
-    """Return what counts texts as the model is charged for them beside a window, in its tokens."""
+    """Return a function that counts a text in our tokens as the model charges for it in this window."""
     target = shown.target
     plain = call.runtime.tokens.count
     return lambda text: counted(target.charge, target.token_percent, plain(text), marks_of(text))
@@ -119,10 +119,10 @@ def counter_of(call: WindowCall, shown: KeptWindow) -> Count:
 async def unasked(
     tx: ReadTx, call: WindowCall, shown: KeptWindow, query: Query, room: int
 ) -> tuple[list[TailItem], list[UUID]]:
-    """Return what answers a message unasked and is not in view, framed and counted, with the memories it was chosen
-    from. It is for every window of the page, so that nothing else that the request wants has a say in it.
+    """Return the automatic recall for a message: framed and counted items that are not in view, and the memories from
+    which they were chosen. Every window of the page shows it, so it does not depend on the rest of the request.
 
-    ``room``: tokens for all of it.
+    ``room``: tokens for all items.
     """
     request = replace(call.request, load=(), sensitive=False)
     search = _TailSearch(shown.conversation, request, query, frozenset(), _is_alone(request, shown))
@@ -136,7 +136,7 @@ async def unasked(
 async def _packed(
     search: _TailSearch, found: _TailResults, named: Sequence[TailItem], window: Window, room: int, count: Count
 ) -> list[TailItem]:
-    """Return the tail's items, what was named and the passages that fit beside it and a window does not show."""
+    """Return the tail's items: the named parts, and the passages that fit beside them and are not in view."""
     free = room - weight(named, room)
     if search.request.recall_max_tokens is not None:
         free = min(free, search.request.recall_max_tokens)
@@ -162,7 +162,7 @@ def _lacks(search: _TailSearch, found: _TailResults, *, is_shown: bool, count: C
 
 @dataclass(frozen=True, slots=True)
 class _TailSearch:
-    """The search, its scope, and what is already in view."""
+    """The search of a tail and its scope."""
 
     conversation: Conversation
     request: ContextRequest
@@ -170,16 +170,16 @@ class _TailSearch:
     pages: frozenset[int]
     """The conversation's pages that the tail shows in full."""
     is_alone: bool
-    """Other conversations are left out."""
+    """Whether other conversations are left out."""
 
 
 @dataclass(frozen=True, slots=True)
 class _TailResults:
-    """Hold what a call requested besides pages."""
+    """The requested archives, and the results of the query."""
 
     loaded: list[tuple[UUID, LoadedArchive | None]]
     evidence: Evidence[SearchHit]
-    """What the query may bring in, in view or not."""
+    """The query's results that can be shown, in view or not."""
     lags: Sequence[WindowWarning] = ()
 
 
@@ -188,7 +188,7 @@ def _is_alone(request: ContextRequest, shown: KeptWindow) -> bool:
 
 
 def _in_view(search: _TailSearch, window: Window) -> Callable[[Hit], bool]:
-    """Return what tells whether a window, or what its call names, shows a passage."""
+    """Return a function that decides whether the window or a named part shows a passage."""
     seqs = {placed.seq for placed in window.body if placed.zone == "verbatim" or placed.role != "tool"}
     fresh = {placed.archive_ids[0] for placed in window.body if placed.passing and len(placed.archive_ids) == 1}
     archives = {*fresh, *map(str, search.request.load)}
@@ -229,7 +229,7 @@ async def _find(tx: ReadTx, search: _TailSearch, free: int, window: Window) -> _
 async def _evidence(
     tx: ReadTx, search: _TailSearch, most: int, is_in_view: Callable[[Hit], bool] | None = None
 ) -> Evidence[SearchHit]:
-    """Return what may come of what is found. ``is_in_view``: it comes unasked, for what the user has just said."""
+    """Return the results that can be shown. ``is_in_view`` is given for an automatic recall, for the user's message."""
     request, query, is_said = search.request, search.query, is_in_view is not None
     if query is None or most == 0 or not has_subject(query.text):
         return Evidence()
@@ -240,11 +240,11 @@ async def _evidence(
     if is_in_view is not None:
         answering = [at for at, hit in enumerate(hits) if answers(hit.score, hit.coverage, query.asks)]
         if all(is_in_view(hits[at]) for at in answering):
-            return Evidence()  # whatever the texts say, none of them would come
-        hits = hits[: answering[-1] + 1]  # nor any of those after
-    told = await searching.judge(tx, query, hits, sensitive=request.sensitive)
-    # what only repeats the query, as an earlier conversation or a retry does, is no evidence that anything answers
-    held = await searching.distinct([hit for hit in told if hit.status == "held"], query, is_said=True)
+            return Evidence()  # none of them would be shown, whatever the texts say
+        hits = hits[: answering[-1] + 1]  # nor would any later one
+    judged = await searching.judge(tx, query, hits, sensitive=request.sensitive)
+    # A text that only repeats the query, from an earlier conversation or a retry, is no evidence of an answer.
+    held = await searching.distinct([hit for hit in judged if hit.status == "held"], query, is_said=True)
     return evidence(held, query.asks, is_said=is_said)
 
 
@@ -257,8 +257,8 @@ def _degraded(query: Query | None) -> list[WindowWarning]:
 async def _speaker(
     call: WindowCall, conversation: Conversation, room: int, count: Count
 ) -> tuple[list[TailItem], list[WindowWarning]]:
-    """Return what the speaker in a space keeps in mind. A name that stands for no member is nobody's, and a caller that
-    is bound to a user sees that user's alone.
+    """Return the pinned memories of the speaker in a space. An unknown name has none, and a caller that is bound to a
+    user sees only this user's.
     """
     if (name := call.request.speaker) is None:
         return [], []
@@ -276,7 +276,7 @@ async def _speaker(
 async def _pages(
     call: WindowCall, conversation: Conversation, language: Language, count: Count
 ) -> tuple[dict[int, TailItem], list[WindowWarning]]:
-    """Return the pages that were named, in full, with warnings."""
+    """Return the named pages in full, and warnings."""
     numbers = call.request.pages
     pages: dict[int, Sequence[HistoryMessage]] = {}
     if numbers:
@@ -298,7 +298,7 @@ async def _pages(
 async def _archives(
     runtime: Runtime, loaded: Sequence[tuple[UUID, LoadedArchive | None]], language: Language, count: Count
 ) -> tuple[list[TailItem], list[WindowWarning]]:
-    """Return the archives that were named, as much of each as there is room for, with warnings."""
+    """Return the named archives, as much of each as there is room for, and warnings."""
     items: list[TailItem] = []
     warnings: list[WindowWarning] = []
     for uuid, read in loaded:
@@ -307,7 +307,7 @@ async def _archives(
             continue
         item, is_cut, part = await _archive_item(runtime, uuid, read, language, count)
         room = read.wanted.max_tokens
-        if room and item.tokens > room + LOAD_FRAME:  # the model makes more tokens of it
+        if room and item.tokens > room + LOAD_FRAME:  # the model charges more tokens for it
             fewer = replace(read, wanted=replace(read.wanted, max_tokens=room * room // item.tokens))
             item, is_cut, part = await _archive_item(runtime, uuid, fewer, language, count)
         items.append(item)
