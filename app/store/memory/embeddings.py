@@ -1,7 +1,7 @@
 """Vectors of memories, the models that made them, and the memories still without one.
 
-A tenant has one current model. Vectors of another model stay until vectors of the current one replace them; search uses
-the current model's only, and falls back to keywords for memories without one.
+A tenant has one current model. Vectors of another model stay until vectors of the current one replace them. Search uses
+only the current model's vectors, and falls back to keywords for memories without one.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Vector = Sequence[float]
 
 
 def model_id(name: str, dimensions: int) -> UUID:
-    """Return a model as an index key of fixed size."""
+    """Return a model's id, an index key of fixed size."""
     return uuid5(NAMESPACE_URL, f"quire:embedding:{dimensions}:{name}")
 
 
@@ -26,12 +26,11 @@ def literal(vector: Vector) -> str:
 
 
 def vector(written: str) -> Vector:
-    """Return the vector that a literal is of."""
+    """Return the vector of a literal."""
     return [float(value) for value in written[1:-1].split(",")]
 
 
-# Memories of one owner that want a vector, the newest first, with what their texts are made from; and the message
-# before an episode's, which it may answer.
+# An owner's memories that wait for a vector, newest first, with the places of the texts to embed.
 WAITING = """
 SELECT m.id, m.type, u.is_said, m.conversation_id, m.seq, m.archive_id, m.start, m.length,
        coalesce(w.id, m.id) AS whole,
@@ -47,7 +46,7 @@ SELECT m.id, m.type, u.is_said, m.conversation_id, m.seq, m.archive_id, m.start,
 
 @dataclass(frozen=True, slots=True)
 class WaitingMemory:
-    """A memory, or a passage of one, that wants a vector."""
+    """A memory, or a passage of one, that waits for a vector."""
 
     id: UUID
     type: str
@@ -58,13 +57,13 @@ class WaitingMemory:
     start: int
     length: int
     whole: UUID
-    """The memory that it is, or is a passage of."""
+    """The id of the whole memory, to which a passage belongs."""
     content: str | None
     has_nul: bool
 
     @property
     def place(self) -> tuple[str, int]:
-        """Return the message that it is a passage of."""
+        """Return the place of the message to which it belongs."""
         assert self.conversation_id is not None
         assert self.seq is not None
         return self.conversation_id, self.seq
@@ -85,15 +84,15 @@ SELECT (SELECT count(*) FROM (SELECT FROM unembedded
 
 
 async def count_missing(tx: ReadTx, owners: Sequence[UUID]) -> tuple[int, int]:
-    """Return how many memories of owners wait for a vector, and how many never get one because the provider refuses
-    them; each up to WAITING_MAX.
+    """Return how many memories of owners wait for a vector, and how many never get one, because the provider refused
+    them. Each number is at most WAITING_MAX.
     """
     row = await tx.fetchrow(COUNT_MISSING, owners)
     assert row is not None
     return row["waiting"], row["refused"]
 
 
-# Where NUL was in some memories.
+# The offsets of removed NULs in some memories.
 NUL_OFFSETS = "SELECT id, nul_offsets FROM memories WHERE tenant_id = $1 AND id = ANY ($2::uuid[])"
 
 
@@ -103,7 +102,7 @@ async def nul_offsets(tx: ReadTx, ids: Sequence[UUID]) -> dict[UUID, Sequence[in
     return {row["id"]: row["nul_offsets"] for row in await tx.fetch(NUL_OFFSETS, ids)}
 
 
-# Insert or replace vectors; those of memories that were erased meanwhile are dropped.
+# Inserts or replaces vectors, except those of memories that were erased meanwhile.
 WRITE = """
 WITH alive AS (
   SELECT m.id, v.embedding FROM unnest($4::uuid[], $5::text[]) AS v (id, embedding)
@@ -116,7 +115,7 @@ ON CONFLICT (tenant_id, memory_id) DO UPDATE SET model = excluded.model, embeddi
 SETTLE = """
 DELETE FROM unembedded WHERE tenant_id = $1 AND owner = $2 AND memory_id = ANY ($3::uuid[])
 """
-# Which of the settled memories the provider refused.
+# Records which of the settled memories the provider refused.
 REFUSED = """
 UPDATE memories SET refused = NOT refused
  WHERE tenant_id = $1 AND id = ANY ($2::uuid[]) AND refused <> (id = ANY ($3::uuid[]))
@@ -131,7 +130,7 @@ async def write(
     settled: Sequence[UUID],
     refused: Sequence[UUID] = (),
 ) -> None:
-    """Keep vectors, and want none any more for ``settled``: those, what cannot have one, and ``refused``."""
+    """Store vectors. ``settled`` memories wait no more: those with vectors, without text, or ``refused``."""
     if vectors:
         ids, values = [v[0] for v in vectors], [literal(v[1]) for v in vectors]
         await tx.execute(WRITE, owner, model, ids, values)
@@ -141,20 +140,20 @@ async def write(
 
 @dataclass(frozen=True, slots=True)
 class Wanting:
-    """Owners whose memories want vectors, and how far the tenant's memories were gone through."""
+    """Owners whose memories need vectors, and how far the tenant's memories were checked."""
 
     owners: Sequence[UUID]
     through: UUID | None
-    """None: to their end."""
+    """The last checked id; None if all were checked."""
 
 
-# The model is the tenant's current one, and no other is.
+# Makes a model the tenant's only current one.
 ADOPT = """
 INSERT INTO embedding_models (tenant_id, id, name, dimensions, is_current) VALUES ($1, $2, $3, $4, true)
 ON CONFLICT (tenant_id, id) DO UPDATE SET is_current = true
 """
 RETIRE = "UPDATE embedding_models SET is_current = false WHERE tenant_id = $1 AND id <> $2 AND is_current"
-# Of stored memories, by their owners and ids.
+# Marks stored memories, by owner and id.
 WANT = """
 INSERT INTO unembedded (tenant_id, owner, memory_id)
 SELECT $1, u.owner, u.id FROM unnest($2::uuid[], $3::uuid[]) AS u (owner, id) ON CONFLICT DO NOTHING
@@ -162,7 +161,7 @@ SELECT $1, u.owner, u.id FROM unnest($2::uuid[], $3::uuid[]) AS u (owner, id) ON
 
 
 async def want(tx: Tx, memories: Sequence[Iterable[UUID]]) -> None:
-    """Mark memories, just stored or held, as wanting a vector: the owner and the id of each."""
+    """Mark memories, given as (owner, id) and just stored or locked, as waiting for a vector."""
     if memories:
         await tx.execute(WANT, *map(list, zip(*memories, strict=True)))
 
@@ -174,7 +173,7 @@ MARK = _SQL.statement("mark")
 
 
 async def adopt(tx: Tx, name: str, dimensions: int) -> UUID:
-    """Make a model the tenant's current one; the id of it."""
+    """Make a model the tenant's current one, and return its id."""
     model = model_id(name, dimensions)
     await tx.execute(RETIRE, model)
     await tx.execute(ADOPT, model, name, dimensions)
@@ -189,7 +188,7 @@ async def current(tx: ReadTx) -> UUID | None:
     return model
 
 
-# Its name and width.
+# The current model's name and dimensions.
 CURRENT_NAME = "SELECT name, dimensions FROM embedding_models WHERE tenant_id = $1 AND is_current"
 
 
@@ -199,7 +198,7 @@ async def current_name(tx: ReadTx) -> tuple[str, int] | None:
 
 
 async def mark(tx: Tx, model: UUID, after: UUID, limit: int) -> Wanting:
-    """Mark those of some memories that have no vector of the model as wanting one."""
+    """Mark the memories among the next ``limit`` that have no vector of the model as waiting for one."""
     if tx.is_sharded:
         looked = await tx.fetch(LOOK, after=after, limit=limit)
         lacking = await tx.fetch(HOLD_LACKING, ids=[row["id"] for row in looked], model=model)

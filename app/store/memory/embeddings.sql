@@ -4,7 +4,7 @@ SELECT id, owner, length, type, conversation_id, seq, start
   FROM memories WHERE tenant_id = :tenant AND id > :after ORDER BY id LIMIT :limit;
 
 -- piece: lacking
--- Memories s without a vector of the model, but for those that get none: see jobs/embed.py.
+-- The condition of a memory s without a vector of the model, unless it never gets one: see jobs/embed.py.
 s.length > 0
    AND NOT EXISTS (SELECT FROM embeddings e WHERE e.tenant_id = :tenant AND e.memory_id = s.id AND e.model = :model)
    AND NOT EXISTS (
@@ -14,13 +14,13 @@ s.length > 0
              OR (t.calls > 0 AND coalesce(t.view, t.body) ~ '"content":(null|"")')))
 
 -- name: hold_lacking
--- Those of some memories that have no vector of the model. Locked rows, which are being erased, are skipped.
+-- Some memories without a vector of the model, locked. Rows that are being erased are locked already and skipped.
 SELECT s.owner, s.id FROM memories s WHERE s.tenant_id = :tenant AND s.id = ANY (:ids::uuid[]) AND {lacking}
    FOR KEY SHARE OF s SKIP LOCKED;
 
 -- name: mark
--- Marks those of some of the tenant's memories, in order, that have no vector of the model, and returns their owners.
--- Locked rows, which are being erased, are skipped.
+-- Marks those of the tenant's next memories that have no vector of the model, and returns their owners. Rows that are
+-- being erased are locked already and skipped.
 WITH looked AS MATERIALIZED (
   {look}
 ), marked AS (

@@ -1,4 +1,4 @@
-"""The files of the memory tool: keyed memories of a scope, which no search finds."""
+"""The files of the memory tool: memories of a scope with keys, which no search finds."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ class MemoryFile:
 
 
 async def keys(tx: ReadTx, scope: Scope) -> dict[str, tuple[UUID, int]]:
-    """Return id and bytes of the files of a scope by their keys, in order."""
+    """Return id and size in bytes of a scope's files, by key in alphabetical order."""
     return {row["key"]: (row["id"], row["size"]) for row in await tx.fetch(KEYS, scope.files.owner)}
 
 
 async def contents(tx: ReadTx, scope: Scope, ids: Sequence[UUID]) -> list[MemoryFile]:
-    """Return some files of a scope, by key."""
+    """Return some of a scope's files, ordered by key."""
     return [MemoryFile(*row) for row in await tx.fetch(CONTENTS, scope.files.owner, ids)]
 
 

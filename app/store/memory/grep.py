@@ -1,4 +1,4 @@
-"""Read messages and archived results that can match for `grep`, and match lines by PostgreSQL's expressions."""
+"""Read messages and archived results that can match a `grep`, and match lines with PostgreSQL's regular expressions."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from app.postgres.transactions import ReadTx
 from app.store.messages import MESSAGE_FIELDS
 
 ROWS = 200
-"""Messages that a statement returns."""
+"""The most messages that a statement returns."""
 CONVERSATIONS_MAX = ARCHIVES_MAX = 10_000
 
 WRONG = Wording("this: {reason}", "以下写法：{reason}")
@@ -33,7 +33,7 @@ RESULTS = _SQL.statement("results")
 
 @dataclass(frozen=True, slots=True)
 class GreppedResult:
-    """An archive that can match; NUL stands as U+FFFD in it."""
+    """An archive that can match, with U+FFFD in place of NUL."""
 
     id: UUID
     tool_name: str
@@ -46,10 +46,10 @@ class GreppedResult:
 
 
 class GrepTooSlow(Exception):  # noqa: N818 - it is no error of ours
-    """A statement took longer than it was given."""
+    """A statement exceeded its time limit."""
 
 
-# The conversations of a user or a space, the last active first.
+# The conversations of a user or a space, most recently active first.
 _SPANS = """
 SELECT id, last_seq FROM conversations
  WHERE tenant_id = $1 AND {of} = $2 ORDER BY updated_at DESC, uid DESC LIMIT $3
@@ -66,7 +66,7 @@ async def spans(tx: ReadTx, user_id: str | None = None, *, space_id: str | None 
 async def messages(
     tx: ReadTx, within: Sequence[MessageSpan], needles: Sequence[str], since: datetime | None, until: datetime | None
 ) -> list[HistoryMessage]:
-    """Return at most ROWS messages that can match. Raises TooSlow."""
+    """Return at most ROWS messages that can match. Raises GrepTooSlow."""
     ids = [span.conversation_id for span in within]
     firsts, lasts = [span.first for span in within], [span.last for span in within]
     arguments = MESSAGES.arguments({
@@ -88,8 +88,8 @@ SELECT id, digest, conversation_id, seq, created_at FROM archives
 async def archives(
     tx: ReadTx, scope: Scope, within: Sequence[str] | None, shows: Callable[[str | None, int | None, datetime], bool]
 ) -> list[UUID]:
-    """Return archives with different contents, newest first: of some conversations (None: all), if their conversation,
-    message and time show them.
+    """Return archives with different contents, newest first, of the conversations ``within`` (None: all). ``shows``
+    decides by conversation, message and time.
     """
     rows = await tx.fetch(ARCHIVES_OF, scope.text, within, ARCHIVES_MAX)
     newest: dict[bytes, UUID] = {}
@@ -102,13 +102,13 @@ async def archives(
 async def results(
     tx: ReadTx, ids: Sequence[UUID], needles: Sequence[str], since: datetime | None, until: datetime | None
 ) -> list[GreppedResult]:
-    """Return those of some archives that can match. Raises TooSlow."""
+    """Return the archives that can match, among some. Raises GrepTooSlow."""
     named = {"ids": ids, "since": since, "until": until, "needles": needles, "expression": OTHER_FORMS}
     return [GreppedResult(*row) for row in await _fetch(tx, RESULTS.text, tx.tenant, *RESULTS.arguments(named))]
 
 
-# The lines that match, with the first match of each, as arrays: a row a line would take the loop ten times as long.
-# PostgreSQL's engine can be interrupted, and runs outside of the process that serves requests. No table is read.
+# The matching lines with the first match of each, as arrays: one row per line would take the event loop ten times as
+# long. PostgreSQL's engine can be interrupted, and runs outside of the serving process. No table is read.
 _MATCHES = """
 SELECT coalesce(array_agg(l.n::int - 1 ORDER BY l.n), '{}') AS places,
        coalesce(array_agg(regexp_instr(l.line, $2, 1, 1, 0, 'i') - 1 ORDER BY l.n), '{}') AS starts,
@@ -120,7 +120,7 @@ _MATCHES_EMPTY = "SELECT '' ~* $1::text"
 
 
 async def check(tx: ReadTx, expression: str) -> None:
-    """Raise Refused for an expression that PostgreSQL does not take, or that every line matches; or TooSlow."""
+    """Raise RefusedPattern for an invalid expression or one that matches every line. Raises also GrepTooSlow."""
     try:
         rows = await _fetch(tx, _MATCHES_EMPTY, expression)
     except (asyncpg.InvalidRegularExpressionError, asyncpg.ProgramLimitExceededError) as error:
@@ -131,13 +131,13 @@ async def check(tx: ReadTx, expression: str) -> None:
 
 
 async def matches(tx: ReadTx, lines: Sequence[str], pattern: Pattern) -> list[tuple[int, int, int]]:
-    """Return place, start and end of the first match of each line that matches. Raises TooSlow."""
+    """Return index, start and end of the first match in each matching line. Raises GrepTooSlow."""
     (row,) = await _fetch(tx, _MATCHES, lines, pattern.expression)
     return list(zip(row["places"], row["starts"], row["stops"], strict=True))
 
 
 async def limit(tx: ReadTx, seconds: float) -> None:
-    """Limit the time of the transaction's next statements, each."""
+    """Limit the time of each of the transaction's next statements."""
     await tx.connection.execute(f"SET LOCAL statement_timeout = {max(1, int(seconds * 1000))}")
 
 

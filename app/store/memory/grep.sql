@@ -1,6 +1,6 @@
 -- name: messages
--- Messages in some stretches that can match, the newest of each first: what search finds too, so neither prompts, nor
--- what was refused, nor what a recall tool brought back. "C" knows only the case of ASCII, but is twice as fast.
+-- Messages in some stretches that can match, the newest of each first. As in search, prompts, refused questions and
+-- recalled texts are left out. The collation "C" folds the case of ASCII only, but is twice as fast.
 SELECT {message_fields}
   FROM unnest(:conversations::text[], :firsts::int[], :lasts::int[]) WITH ORDINALITY AS s (id, first, last, place)
   JOIN messages m ON m.tenant_id = :tenant AND m.conversation_id = s.id AND m.seq BETWEEN s.first AND s.last
@@ -14,7 +14,7 @@ SELECT {message_fields}
  ORDER BY s.place, m.seq DESC LIMIT :limit;
 
 -- name: results
--- The archives among some that can match, with their content; NUL stands as U+FFFD.
+-- Those of some archives that can match, with their content, in which U+FFFD replaces NUL.
 SELECT a.id, a.tool_name, a.conversation_id, m.page, a.created_at, m.said_at, m.said_offset, t.content
   FROM archives a
   JOIN archive_contents t ON t.tenant_id = a.tenant_id AND t.scope = a.scope AND t.digest = a.digest

@@ -1,4 +1,4 @@
-"""Memories with a scope: what is kept in mind, its versions and proposals."""
+"""Memories with a scope: pinned memories, their versions and proposals."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from app.store import locks
 from app.text.bm25 import DIMENSIONS
 
 NO_TERMS = f"{{}}/{DIMENSIONS}"
-"""Of what search does not find: a quotation is found by its message, and a former value not at all."""
+"""The terms of memories that search must not find: quotations, whose message is found, and former values."""
 PINNED_READ_MAX = 1_000
-"""Pinned memories of a scope that are read to find those that hold, the newest first."""
+"""The number of a scope's newest pinned memories that are read to find the valid ones."""
 
 FIELDS = """m.id, m.owner, m.holder, m.type, m.scope, m.key, m.pinned, m.status, m.content, m.nul_offsets, m.tokens,
        m.source, m.sensitive, m.conversation_id, m.seq, m.page, m.quote, m.keywords, m.metadata, m.valid_from, {until},
        m.learnt_at, m.created_at, m.expires_at, m.length"""
-"""What ``read`` takes, of a memory m."""
+"""The columns of a memory m that ``read`` takes."""
 
 _SQL = SqlFile(__file__, fields=FIELDS, kept_read_max=KEPT_READ_MAX, pinned_read_max=PINNED_READ_MAX, no_terms=NO_TERMS)
 
-# A wish (n) that its scope holds already in the same words, without a key that could have changed since; or that a
-# person refused.
+# The condition of a wish (n) whose scope already holds the same words, without a key that could have changed since, or
+# that a person refused.
 REPEATED = """SELECT FROM memories o
              WHERE o.tenant_id = $1::uuid AND o.holder = n.holder AND o.pinned AND NOT o.former
                AND o.content = n.content AND (n.status = 'proposed' AND o.status = 'refused'
@@ -41,8 +41,8 @@ REPEATED = """SELECT FROM memories o
 
 
 def withdrawing(source: str) -> str:
-    """Return the SQL that counts that something in view of owners was taken back: every window that
-    could show it begins a new epoch. ``source`` selects tenant, owner, 1 and the time.
+    """Return the SQL that counts a withdrawal from the view of owners, so that every window that could show the memory
+    begins a new epoch. ``source`` selects tenant, owner, 1 and the time.
     """
     return f"""INSERT INTO withdrawals AS d (tenant_id, owner, "count", "at") {source}
           ON CONFLICT (tenant_id, owner)
@@ -53,17 +53,17 @@ WITHDRAW = withdrawing("SELECT $1, owner, 1, $3::timestamptz FROM unnest($2::uui
 
 
 async def withdraw(tx: Tx, owners: Collection[UUID]) -> None:
-    """Let the next window of every conversation in whose view a scope is begin a new epoch."""
+    """Make the next window of every conversation that can show memories of these owners begin a new epoch."""
     if owners:
         await tx.execute(WITHDRAW, sorted(set(owners)), datetime.now(UTC))
 
 
-# A value that was told ahead of its time waits for it.
+# A value that was stated before the beginning of its validity waits for it.
 _TRUE = {"from": "greatest(t.time, m.learnt_at)", "to": "t.time"}
 
 
 def in_mind(*, before: str) -> str:
-    """Return the named SQL of the arrays of what a conversation ``c`` keeps in mind. See ``kept.sql``."""
+    """Return the named SQL that selects the pinned memories of a conversation ``c`` as arrays. See ``kept.sql``."""
     return _SQL.piece("in_mind", before=before, known="now()", only="true", **_TRUE)
 
 
@@ -82,7 +82,7 @@ THEN = _SQL.statement("then", kept=_SQL.piece("in_mind", before=":before", only=
 async def then(
     tx: ReadTx, conversation_id: str, before: int, as_of: datetime | None, known_at: datetime | None
 ) -> list[KeptLine]:
-    """Return what a conversation would keep in mind as of a time, besides what is said from a message on."""
+    """Return a conversation's pinned memories as of another time, except those stated from message ``before`` on."""
     row = await tx.fetchrow(THEN, conversation=conversation_id, before=before, as_of=as_of, known_at=known_at)
     return read_kept(row) if row is not None else []
 
@@ -105,7 +105,7 @@ def read(row: Iterable[Any]) -> StoredMemory:
     return StoredMemory(id_, owner, holder, type_, Scope.read(scope), *rest)
 
 
-# A memory that a person takes back: it held until then.
+# Ends the validity of a memory that a person takes back.
 END = """
 UPDATE memories SET valid_to = greatest(valid_from, $4::timestamptz)
  WHERE tenant_id = $1 AND holder = $2 AND id = $3 AND (valid_to IS NULL OR valid_to > $4) RETURNING conversation_id
@@ -113,7 +113,7 @@ UPDATE memories SET valid_to = greatest(valid_from, $4::timestamptz)
 
 
 async def end(tx: Tx, holder: UUID, memory: UUID, time: datetime) -> None:
-    """End a memory and let no window show it any more."""
+    """End a memory's validity, and remove it from all windows."""
     await tx.execute(END, holder, memory, time)
     await withdraw(tx, [holder])
 
@@ -136,13 +136,13 @@ GONE = ", ".join(Gone._fields)
 
 
 async def settle(tx: Tx, gone: Sequence[Gone | StoredMemory]) -> None:
-    """Follow the erasure of memories: what they replaced stays ended, and windows show them no longer."""
-    held = [one for one in gone if one.holder is not None]
-    if keyed := [one for one in held if one.key is not None and one.status != "withdrawn"]:
-        holders, keys = [one.holder for one in keyed], [one.key for one in keyed]
-        await tx.execute(END_EARLIER, holders=holders, keys=keys, since=[one.valid_from for one in keyed])
-        await decide(tx, [(one.holder, one.key) for one in keyed if one.holder is not None and one.status == "held"])
-    await withdraw(tx, {one.holder for one in held if one.holder is not None and one.pinned and one.status == "held"})
+    """Complete the erasure of memories: values that they replaced stay ended, and windows do not show them any more."""
+    scoped = [memory for memory in gone if memory.holder is not None]
+    if keyed := [memory for memory in scoped if memory.key is not None and memory.status != "withdrawn"]:
+        holders, keys = [memory.holder for memory in keyed], [memory.key for memory in keyed]
+        await tx.execute(END_EARLIER, holders=holders, keys=keys, since=[memory.valid_from for memory in keyed])
+        await decide(tx, [(m.holder, m.key) for m in keyed if m.holder is not None and m.status == "held"])
+    await withdraw(tx, {m.holder for m in scoped if m.holder is not None and m.pinned and m.status == "held"})
 
 
 FOLLOW = _SQL.statement("follow")
@@ -153,13 +153,13 @@ UPDATE memories SET valid_to = NULL
 
 
 async def follow(tx: Tx, before: Line, after: Line) -> None:
-    """Withdraw what only a line that is no longer shown said, and let hold again what the one shown now said: so is
-    what it ended.
+    """Withdraw the memories that come only from the line shown ``before``, and restore those of the line shown after
+    it. The same applies to memories that these lines ended.
     """
     places: dict[str, object] = {}
     for name, line in (("before", before), ("after", after)):
-        places[f"{name}_ids"] = [*(one.id for one in line.stretches), line.own]
-        places[f"{name}_seqs"] = [*(one.seq for one in line.stretches), INTEGER_MAX]
+        places[f"{name}_ids"] = [*(stretch.id for stretch in line.stretches), line.own]
+        places[f"{name}_seqs"] = [*(stretch.seq for stretch in line.stretches), INTEGER_MAX]
     changed = await tx.fetch(FOLLOW, **places)
     await decide(tx, [(row["holder"], row["key"]) for row in changed])
     for row in changed:
@@ -187,7 +187,7 @@ async def carried_by(tx: ReadTx, conversation_id: str) -> list[Gone]:
 
 
 async def leave(tx: Tx, conversation_id: str) -> int:
-    """Let what a conversation gave to a wider scope stay without it; return how many memories that are."""
+    """Detach the memories that a conversation gave to wider scopes, so that they survive it. Return their number."""
     return await tx.execute(LEAVE, conversation_id)
 
 
@@ -199,7 +199,7 @@ VERSIONS = _SQL.statement("versions", until=_SQL.piece("replaced"))
 
 
 async def versions(tx: ReadTx, memory: UUID, before: tuple[datetime, UUID] | None, limit: int) -> list[StoredMemory]:
-    """List what a memory's key said over time, the latest first."""
+    """List the values of a memory's key over time, the latest first."""
     time, version = before or (None, None)
     rows = await tx.fetch(VERSIONS, memory=memory, before=time, before_id=version, limit=limit)
     return [read(row) for row in rows]
@@ -221,13 +221,13 @@ SELECT source = 'person' OR pinned, pinned FROM memories
 
 
 async def status_of(tx: ReadTx, holder: UUID, key: str | None, content: str) -> Status | None:
-    """Return what became of a text in a scope before; None: nothing."""
+    """Return the status of an earlier memory of a scope with the same text and key, if there is one."""
     status: Status | None = await tx.fetchval(STATUS_OF, holder=holder, key=key, content=content)
     return status
 
 
 async def value(tx: ReadTx, holder: UUID, key: str) -> tuple[bool, bool]:
-    """Return of the value of a key whether a person wrote it or wants it in view; and whether it is in view."""
+    """Return whether a person wrote or pinned the current value of a key, and whether it is pinned."""
     is_set, is_pinned = await tx.fetchrow(VALUE, holder, key) or (False, False)
     return is_set, is_pinned
 
@@ -236,7 +236,7 @@ DECIDE = _SQL.statement("decide")
 
 
 async def decide(tx: Tx, keys: Iterable[tuple[UUID, str | None]]) -> None:
-    """Decide which memory is the value of each key of a holder, after a write that can have changed it."""
+    """Decide again which memory is the current value of each (holder, key), after a write that can have changed it."""
     changed = sorted({(holder, key) for holder, key in keys if key is not None})
     for holder, key in changed:
         await locks.lock_key(tx, holder, key)
@@ -255,11 +255,11 @@ CHANGE = _SQL.statement("change")
 
 
 async def change(tx: Tx, to: StoredMemory) -> None:
-    """Store a memory with another standing: everything but its text can be another."""
+    """Store changes to a memory. Everything but its text can change."""
     await tx.execute(CHANGE, **{name: getattr(to, name) for name in CHANGE.names if name != "memory"}, memory=to.id)
 
 
-# Whether a value is kept in view is a matter of its key, not of one of its versions.
+# Whether a value is pinned is a property of its key, not of a single version.
 PIN_KEY = "UPDATE memories SET pinned = $4 WHERE tenant_id = $1 AND holder = $2 AND key = $3 AND pinned <> $4"
 
 

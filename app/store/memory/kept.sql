@@ -1,5 +1,5 @@
 -- piece: held
--- What a scope s keeps in view of what is true from {from} on, was known at the time t, and is not in view already.
+-- The condition of a memory m that a scope s pins, that is valid at {from}, known at the time t, and not in view yet.
 m.tenant_id = :tenant::uuid AND m.holder = s.owner AND m.pinned AND m.status = 'held'
             AND m.valid_from <= {from} AND (m.expires_at IS NULL OR m.expires_at > t.time)
             AND (m.conversation_id IS DISTINCT FROM :conversation OR m.seq IS NULL OR m.seq < {before})
@@ -8,10 +8,10 @@ m.tenant_id = :tenant::uuid AND m.holder = s.owner AND m.pinned AND m.status = '
                 AND (m.source = 'rule' OR m.seq IS NULL AND m.scope LIKE 'c:%'))
 
 -- piece: in_mind
--- The arrays of what a conversation c keeps in mind, the widest scope and the newest first. {before}: the first message
--- in view; what is said in it or after it is there to read. {known}: a time; what was learnt later is left out, but for
--- the conversation's own. {from} and {to}: when it is true. {only}: a condition on the value that holds. A key's value
--- of now leads to that of another time, or of a line that does not know the one of now.
+-- The pinned memories of a conversation c as arrays, the widest scope first and the newest first in each. Memories that
+-- messages from {before} on state are left out, because these are in view; so are those learned after the time {known},
+-- except the conversation's own. {from} and {to}: the time of validity. {only}: a condition on the valid value. A key
+-- is found by its current value, even if another one is valid at that time or on that line.
 SELECT array_agg(k.id) AS kept_ids, array_agg(k.content) AS kept_texts, array_agg(k.tokens) AS kept_tokens,
            array_agg(k.valid_from) AS kept_since, array_agg(k.source = 'person') AS kept_written
       FROM (
@@ -35,21 +35,21 @@ SELECT array_agg(k.id) AS kept_ids, array_agg(k.content) AS kept_texts, array_ag
          ORDER BY s.place, v.valid_from DESC, v.id DESC LIMIT {kept_read_max}) k
 
 -- name: then
--- What a conversation would keep in mind of what was true at a time, as far as it was known at another.
+-- A conversation's pinned memories that were valid at a time, as far as they were known at another.
 SELECT k.* FROM conversations c CROSS JOIN LATERAL ({kept}) k WHERE c.tenant_id = :tenant AND c.id = :conversation;
 
 -- name: of_speaker
--- What a person, the owner of their scope, keeps in mind, for a group to which they speak: nothing sensitive.
+-- A person's pinned memories, for a group to which they speak: without sensitive ones.
 SELECT k.* FROM (SELECT ARRAY[:speaker::uuid] AS scopes) c
  CROSS JOIN LATERAL ({kept}) k
  WHERE k.kept_ids IS NOT NULL;
 
 -- piece: until
--- When a memory m ends.
+-- The end of a memory m.
 m.valid_to
 
 -- piece: replaced
--- The same of a version, which the next value that was held ends too.
+-- The end of a version, which the next held value ends too.
 least(m.valid_to, (
          SELECT n.valid_from FROM memories n
           WHERE n.tenant_id = :tenant AND n.holder = m.holder AND n.key = m.key AND n.status = 'held'
@@ -57,22 +57,22 @@ least(m.valid_to, (
           ORDER BY n.valid_from, n.learnt_at, n.id LIMIT 1)) AS valid_to
 
 -- name: of_conversation
--- The pinned memories that a conversation holds or was told of, those that people wrote first.
+-- The pinned memories that a conversation's messages state or that belong to it, first those that people wrote.
 SELECT {fields} FROM memories /*line*/ m
  WHERE m.tenant_id = :tenant AND m.conversation_id = :conversation AND m.pinned AND m.status = 'held'
    AND (m.valid_to IS NULL OR m.valid_to > m.valid_from)
  ORDER BY m.seq NULLS FIRST, m.id;
 
 -- name: end_earlier
--- Ends everything after the current value of a key, which an erased value must not bring back: it was replaced.
+-- Ends the values that an erased value of their key replaced, so that its erasure does not bring them back.
 UPDATE memories m SET valid_to = greatest(m.valid_from, e.valid_from)
   FROM unnest(:holders::uuid[], :keys::text[], :since::timestamptz[]) AS e (holder, key, valid_from)
  WHERE m.tenant_id = :tenant AND m.holder = e.holder AND m.key = e.key AND m.valid_from <= e.valid_from
    AND (m.valid_to IS NULL OR m.valid_to > e.valid_from);
 
 -- name: follow
--- What messages of one line (its conversations, and the last message of each) gave to wider scopes, or ended, is
--- withdrawn where another lacks them; what was is again what it was where that has them. Values are to be decided anew.
+-- Withdraws memories that messages of one line (its conversations, and the last message of each) gave to wider scopes,
+-- or ended, if another line lacks these messages. Restores those whose messages it has. Values must be decided again.
 UPDATE memories m SET status = CASE m.status WHEN 'held' THEN 'withdrawn' WHEN 'withdrawn' THEN 'held'
                                              WHEN 'proposed' THEN 'retracted' ELSE 'proposed' END,
        former = m.key IS NOT NULL AND m.status = 'withdrawn'
@@ -86,8 +86,8 @@ UPDATE memories m SET status = CASE m.status WHEN 'held' THEN 'withdrawn' WHEN '
 RETURNING m.holder, m.key, m.status, m.valid_to, m.source, m.metadata;
 
 -- name: versions
--- The rows of a memory's key, the latest value first, each until the next; of one without a key itself alone. Each half
--- has an index of its own before the table was analyzed, too.
+-- The versions of a memory's key, latest first, each valid until the next; without a key only the memory itself. Each
+-- half uses its own index even before the table is analyzed.
 SELECT * FROM (
   (SELECT {fields} FROM memories m
     WHERE m.tenant_id = :tenant AND m.scope IS NOT NULL
@@ -111,7 +111,7 @@ SELECT {fields}, c.user_id, c.space_id FROM memories m
  WHERE m.tenant_id = :tenant AND m.id = :memory AND m.scope IS NOT NULL;
 
 -- name: status_of
--- What became of a text in its scope before: held before refused.
+-- The status of earlier memories with the same text in a scope: held takes precedence over refused.
 SELECT m.status FROM memories m
  WHERE m.tenant_id = :tenant AND m.holder = :holder AND md5(m.content) = md5(:content) AND m.content = :content
    AND m.key IS NOT DISTINCT FROM :key::text AND (m.expires_at IS NULL OR m.expires_at > now()) AND NOT m.former
@@ -119,9 +119,9 @@ SELECT m.status FROM memories m
  ORDER BY array_position(ARRAY['held', 'refused', 'proposed'], m.status) LIMIT 1;
 
 -- name: decide
--- Makes the latest value of each key that has begun its value, or else the last to begin; the others are former ones,
--- which search does not find unless their time is still to come. No two of a key are its value at any time: the former
--- one gives way first.
+-- Makes the latest value of each key that is valid already the current one, or else the last of all. The others become
+-- former values, which search finds only if they are valid later. A key never has two current values: the old one is
+-- updated first.
 WITH k AS (
   SELECT * FROM unnest(:holders::uuid[], :keys::text[]) AS k (holder, key)
 ), value AS (
@@ -158,7 +158,7 @@ UPDATE memories SET former = false
  WHERE tenant_id = :tenant AND id IN (SELECT id FROM value) AND former AND (SELECT count(*) FROM old) >= 0;
 
 -- name: keep_version
--- Keeps a memory as it was, under an id of its own, before it is changed.
+-- Stores a memory as a version with a new id, before the memory is changed.
 INSERT INTO memories (tenant_id, id, owner, type, conversation_id, conversation_uid, seq, page, start, length, terms,
                       content, nul_offsets, keywords, metadata, source, sensitive, created_at, scope, holder, key,
                       words, pinned, status, tokens, quote, valid_from, valid_to, learnt_at, former)
@@ -168,7 +168,7 @@ SELECT tenant_id, :version, owner, type, conversation_id, conversation_uid, seq,
   FROM memories WHERE tenant_id = :tenant AND id = :memory;
 
 -- name: change
--- Changes what a memory says of itself besides its text. Whether it is its key's value is decided anew.
+-- Changes a memory's properties, but not its text. Afterwards its key's current value must be decided again.
 UPDATE memories SET pinned = :pinned, status = :status, valid_from = :valid_from, valid_to = :valid_to,
        sensitive = :sensitive, tokens = :tokens, metadata = :metadata, learnt_at = :learnt_at,
        former = key IS NOT NULL AND :status::text = 'held'

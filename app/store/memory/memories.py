@@ -1,4 +1,4 @@
-"""Memories: whatever search can find."""
+"""Memories: everything that search can find."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from app.text import bm25
 
 
 class Hit(NamedTuple):
-    """A passage that matched; ``score`` is that of core.search.relevance, with the neighbours' part."""
+    """A passage that matched. ``score`` is defined in core.search.relevance, and includes its neighbours' part."""
 
     id: UUID
     type: str
@@ -35,9 +35,9 @@ class Hit(NamedTuple):
     score: float
     created_at: datetime
     coverage: float = 0.0
-    """The part of the query that its words carry, more if chance carries less than usual; 0: found by meaning alone."""
+    """The share of the query that its words cover, corrected for chance; 0 if it was found by meaning alone."""
     owner: UUID | None = None
-    """Of the scope that it was found in."""
+    """The owner id of the scope in which it was found."""
 
 
 class Hits(NamedTuple):
@@ -45,12 +45,12 @@ class Hits(NamedTuple):
 
     hits: list[Hit]
     total: int
-    """The number of all matches, or at least so many where an owner has an index."""
+    """The number of all matches; a lower bound if an owner has an index."""
 
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
-    """A query's vector, and how vectors of its model are to be read: see core.search.relevance."""
+    """A query's vector, and the usual closeness of its model's vectors: see core.search.relevance."""
 
     model: UUID
     vector: str
@@ -61,10 +61,10 @@ class Meaning:
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """Names and days in a query, besides its subject: they raise scores, and leave nothing out."""
+    """Names and times in a query. They raise scores, but exclude nothing."""
 
     speakers: Sequence[int] = ()
-    """The components of whatever could be a speaker's name."""
+    """The components of all words that can be a speaker's name."""
     times: Sequence[Favoured] = ()
 
 
@@ -73,7 +73,7 @@ class QueryPart(NamedTuple):
 
     terms: Sequence[int]
     vector: str | None = None
-    """In pgvector's text form; not None where the first has a meaning."""
+    """In pgvector's text form; not None if the query has a ``meaning``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,17 +82,17 @@ class Scoring:
 
     terms: Sequence[int]
     meaning: Meaning | None = None
-    """None: a passage must contain one of the terms."""
+    """None if a passage must contain one of the terms."""
     weight: float = MEANING
-    """Of closeness."""
+    """The weight of closeness."""
     only_meaning: bool = False
-    """The terms apply only to passages without a vector."""
+    """Whether the terms count only for passages without a vector."""
     named: Named = Named()
     parts: Sequence[QueryPart] = ()
-    """Questions that are searched for instead of the whole, and take turns among the results."""
+    """Questions to search for instead of the whole query; their results alternate."""
 
     def each(self) -> list[Scoring]:
-        """Return a scoring for each part; of a query without parts, its own."""
+        """Return a scoring for each part; for a query without parts, the scoring itself."""
         return [
             replace(
                 self,
@@ -105,34 +105,34 @@ class Scoring:
 
 
 class OnLine(NamedTuple):
-    """A line in a tree, as the search statement takes it: nothing that another line said is found."""
+    """A line in a tree, as arguments of the search statement, which finds nothing that only other lines said."""
 
     own: UUID
     uids: Sequence[UUID]
-    """Of its ancestors, like the following."""
+    """The uids of its ancestors, in the order of ``seqs`` and ``ids``."""
     seqs: Sequence[int]
-    """The last shared message of each."""
+    """The last shared message of each ancestor."""
     ids: Sequence[UUID]
-    """What is of no message, and has a smaller id, is shared."""
+    """The ids below which an ancestor's memories that belong to no message are shared."""
     tree: Sequence[UUID]
     """All conversations of the tree."""
 
 
 class Asking(NamedTuple):
-    """The newest message of a user, which asks. A search does not find it."""
+    """The user's newest message, which asks. A search does not find it."""
 
     conversation_uid: UUID
     seq: int
     is_said: bool = False
-    """It is the query itself: what repeats it is not found either, even if that is no question."""
+    """Whether it is the query itself, so that repetitions are not found either, even if they are no questions."""
 
 
 class Within(NamedTuple):
-    """A conversation that is searched alone, with what it shares of its ancestors."""
+    """The only conversation to search, with the messages that it shares with its ancestors."""
 
     uid: UUID
     ids: Sequence[str]
-    """Its own and theirs."""
+    """The ids of the conversation and its ancestors."""
 
 
 FIRST, LAST = UUID(int=0), UUID(int=2**128 - 1)
@@ -142,22 +142,22 @@ FIRST, LAST = UUID(int=0), UUID(int=2**128 - 1)
 class PassageFilter:
     conversation: Within | None = None
     line: OnLine | None = None
-    """The line that asks; None: it is in no tree."""
+    """The line that asks; None if it is in no tree."""
     asking: Asking | None = None
     types: Sequence[str] | None = None
     among: Sequence[UUID] | None = None
     """Ids of memories, or of archives whose passages are searched."""
     keywords: Sequence[int] = ()
-    """At least one of them must occur."""
+    """Terms of which at least one must occur."""
     since: UUID = FIRST
-    """Like ``until`` compared with the passages' ids, which hold when they were made, not the time they tell of."""
+    """Compared, like ``until``, with the passages' ids, which hold the time of creation, not one that they mention."""
     until: UUID = LAST
     score_min: float = float("-inf")
     sensitive: bool = False
-    """Sensitive ones too."""
+    """Whether sensitive memories can be found too."""
 
     def narrow(self, owners: Sequence[UUID]) -> dict[str, object]:
-        """Return what holds all that passes, as statements take it; {}: nothing but the owners."""
+        """Return arguments that narrow the search to few memories; {} if nothing but the owners does."""
         none: dict[str, object] = {"conversations": [], "among": self.among, "own_of": []}
         if self.among is not None:
             return none
@@ -167,7 +167,7 @@ class PassageFilter:
 
     @property
     def is_wide(self) -> bool:
-        """Return whether an index finds enough of what passes: most memories are episodes."""
+        """Return whether enough memories pass for an index to find: most memories are episodes."""
         return self.among is None and (self.types is None or "episode" in self.types)
 
 
@@ -183,26 +183,26 @@ async def search(
     limit: int = 10,
     every_passage: bool = False,
 ) -> Hits:
-    """Return the best passages by a scoring, and the total number that match.
+    """Return the best passages by a scoring, and the number of all matches.
 
     Each message is represented by its best passage and each archive by its three best, unless ``every_passage`` is set.
     """
     indexed = await _indexed(tx, owners, scoring, where)
-    found: list[Hits] = []
-    for one in scoring.each():
-        sql, arguments = search_statement(owners, one, where, indexed, limit=limit, every_passage=every_passage)
-        rows = await tx.fetch(sql, **arguments) if one.terms or one.meaning else []
-        found.append(Hits([Hit(*row[:-1]) for row in rows], rows[0]["total"] if rows else 0))
-    if len(found) == 1:
-        return found[0]
-    hits = in_turns([one.hits for one in found], lambda hit: hit.id)[:limit]
+    results: list[Hits] = []
+    for part in scoring.each():
+        sql, arguments = search_statement(owners, part, where, indexed, limit=limit, every_passage=every_passage)
+        rows = await tx.fetch(sql, **arguments) if part.terms or part.meaning else []
+        results.append(Hits([Hit(*row[:-1]) for row in rows], rows[0]["total"] if rows else 0))
+    if len(results) == 1:
+        return results[0]
+    hits = in_turns([result.hits for result in results], lambda hit: hit.id)[:limit]
     lowest = accumulate((hit.score for hit in hits), min)
-    told = [hit._replace(score=score) for hit, score in zip(hits, lowest, strict=True)]
-    return Hits(told, max(one.total for one in found))
+    ordered = [hit._replace(score=score) for hit, score in zip(hits, lowest, strict=True)]
+    return Hits(ordered, max(result.total for result in results))
 
 
 async def _indexed(tx: ReadTx, owners: Sequence[UUID], scoring: Scoring, where: PassageFilter) -> Sequence[UUID] | None:
-    """Return the owners whose index says what is read; None: what the filter is narrowed to is."""
+    """Return the owners whose index is used; None if the memories to which the filter narrows are looked up instead."""
     narrow = where.narrow(owners)
     args = {"owners": owners, "few": FEW, "since": where.since, "until": where.until}
     if narrow and await tx.fetchval(ARE_FEW, **args, **narrow):
@@ -210,7 +210,7 @@ async def _indexed(tx: ReadTx, owners: Sequence[UUID], scoring: Scoring, where: 
     if not where.is_wide:
         return []
     model = scoring.meaning.model if scoring.meaning else None
-    few = 0 if (where.since, where.until) == (FIRST, LAST) else FEW  # who has an index has very many
+    few = 0 if (where.since, where.until) == (FIRST, LAST) else FEW  # an owner with an index has very many memories
     return await search_index.ready(tx, owners, model, where.since, where.until, few)
 
 
@@ -223,7 +223,7 @@ def search_statement(
     limit: int,
     every_passage: bool = False,
 ) -> tuple[Statement, dict[str, object]]:
-    """Return a search's statement and arguments. ``indexed``: owners with an index; None: what is narrow is read."""
+    """Return a search's statement and arguments. ``indexed``: owners with an index; None for a narrowed search."""
     meaning = scoring.meaning
     arguments: dict[str, object] = {
         "owners": owners,
@@ -262,13 +262,13 @@ def _named(named: Named) -> dict[str, object]:
     times = named.times
     return {
         "speakers": bm25.any_of(named.speakers) if named.speakers else None,
-        "times_since": [first_id(one.since) for one in times] or None,
-        "times_until": [first_id(one.until) for one in times] or None,
-        "times_weight": [one.weight for one in times] or None,
+        "times_since": [first_id(time.since) for time in times] or None,
+        "times_until": [first_id(time.until) for time in times] or None,
+        "times_weight": [time.weight for time in times] or None,
     }
 
 
-# Where the indexed passages of an archive, or of a message, end.
+# The end of the indexed passages of an archive, and of a message.
 ARCHIVE_INDEXED = """
 SELECT start + length AS through FROM memories
  WHERE tenant_id = $1 AND archive_id = $2 ORDER BY start DESC LIMIT 1

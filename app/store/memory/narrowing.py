@@ -14,12 +14,12 @@ from app.text.language import scalar
 
 
 def jsonb(column: str) -> str:
-    """Return the expression of metadata as jsonb, which cannot hold the NUL that its text can."""
+    """Return the SQL of metadata as jsonb, which cannot hold the escaped NUL that its text can."""
     return f"replace({column}, '\\u0000', '\\ufffd')::jsonb"
 
 
 IS_OWN = "type NOT IN ('episode', 'passage')"
-"""The condition of an index of memories with content of their own; named SQL."""
+"""The condition of memories with content of their own, as of an index; named SQL."""
 
 _SQL = SqlFile(
     __file__,

@@ -1,6 +1,6 @@
 -- name: among
 -- The memories of owners that pass. Topics match in any letter case. A memory has the metadata of its whole.
--- What a machine says in the user's role is as a tool's.
+-- A machine's words in the user's role count as a tool's.
 SELECT m.id FROM memories m
   LEFT JOIN messages s ON s.tenant_id = :tenant AND s.conversation_id = m.conversation_id AND s.seq = m.seq
   LEFT JOIN memories w ON w.tenant_id = :tenant AND w.id = m.part_of

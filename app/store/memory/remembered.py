@@ -1,4 +1,4 @@
-"""Memories with content of their own: posted ones, and those that a model found worth keeping."""
+"""Memories with content of their own: posted ones, and those that rules or models found."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from app.store.memory.search_statement import IN_CONVERSATION, ON_LINE
 
 @dataclass(frozen=True, slots=True)
 class Remembered:
-    """A memory and its passages; ``passages`` are start, length and terms of each, the first one's the row's own."""
+    """A memory to insert. ``passages`` holds id, start, length and terms of each; the first is the memory's own row."""
 
     id: UUID
     scope: Scope
-    """Where it holds."""
+    """The scope in which it applies."""
     type: str
     content: str
-    """Without NUL; ``nul_offsets`` tells where it was."""
+    """The text without NULs, which were at ``nul_offsets``."""
     nul_offsets: str
     keywords: Sequence[str]
     metadata: str
@@ -44,22 +44,22 @@ class Remembered:
     page: int | None = None
     key: str | None = None
     words: Sequence[int] | None = None
-    """The terms of a key's value, by which it is found when it is no longer the current one."""
+    """The terms of a key's value, by which searches of the past find it when it is no longer the current one."""
     pinned: bool = False
     status: Status = "held"
     tokens: int = 0
     quote: str | None = None
     valid_from: datetime | None = None
-    """None: since it was created."""
+    """The start of its validity; None: its creation."""
     valid_to: datetime | None = None
     learnt_at: datetime | None = None
-    """None: now."""
+    """When Quire learned it; None: now."""
     found_in: Scope | None = None
-    """The wider scope that finds what holds in a conversation alone; None: its own."""
+    """The wider scope whose searches find a memory of a single conversation; None: its own scope."""
 
     @property
     def finder(self) -> Scope:
-        """Return the scope that finds it, and takes the room for it."""
+        """Return the scope whose searches find it, and to whose quota it counts."""
         return self.scope if self.found_in is None else self.found_in
 
     @property
@@ -74,7 +74,7 @@ CONTENTS = _SQL.statement("contents")
 HELD_AT = _SQL.statement("held_at")
 REPLACED = _SQL.statement("replaced")
 VALUES_MAX = 200
-"""Values of keys that a search for another time looks at, the best of them."""
+"""The most values of keys that a search of the past reads, the best ones."""
 LIST = _SQL.statement("list", on_place=IN_CONVERSATION)
 LIST_ON_LINE = _SQL.statement("list", on_place=ON_LINE)
 
@@ -99,7 +99,7 @@ async def insert(tx: Tx, new: Remembered, *, embeds: bool) -> None:
 
 
 async def contents(tx: ReadTx, ids: Sequence[UUID], *, sensitive: bool) -> dict[UUID, StoredMemory]:
-    """Return the memories that some passages belong to, by passage."""
+    """Return the memories to which some passages belong, by passage."""
     rows = await tx.fetch(CONTENTS, ids=ids, sensitive=sensitive) if ids else []
     wholes = {row["id"]: kept.read(row[2:]) for row in rows if row["is_whole"]}
     return {row["passage"]: wholes[row["id"]] for row in rows}
@@ -115,16 +115,16 @@ class HeldValue:
     length: int
     created_at: datetime
     share: float
-    """Of a query's terms."""
+    """The share of the query's terms that it has."""
     content: str | None
-    """Of a value whose terms are not known."""
+    """The text, if its terms are not stored."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReplacedValue:
     id: UUID
     content: str
-    """Its beginning."""
+    """The beginning of the text."""
     valid_from: datetime
     valid_to: datetime
 
@@ -132,7 +132,7 @@ class ReplacedValue:
 async def held_at(
     tx: ReadTx, holders: Sequence[UUID], then: Then, terms: Sequence[int], share_min: float, *, sensitive: bool
 ) -> list[HeldValue]:
-    """List the values of keys that held then and share enough of a query's terms."""
+    """List the values of keys that were valid at a time and share at least ``share_min`` of a query's terms."""
     rows = await tx.fetch(
         HELD_AT, holders=holders, as_of=then.as_of, known_at=then.known_at, sensitive=sensitive, terms=terms,
         share_min=share_min, limit=VALUES_MAX + len(holders) * len(CLOSED_KEYS),
@@ -141,33 +141,33 @@ async def held_at(
 
 
 async def replaced(tx: ReadTx, ids: Sequence[UUID], *, sensitive: bool) -> dict[UUID, ReplacedValue]:
-    """Return the value before each of some values of keys, by the later one."""
+    """Return the former value of each of some values of keys, by the later one's id."""
     rows = await tx.fetch(REPLACED, ids=ids, sensitive=sensitive)
     return {by: ReplacedValue(*value) for by, *value in rows}
 
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """The memories that are listed, of those of a scope."""
+    """The conditions on the listed memories."""
 
     status: Status = "held"
     key: str | None = None
     pinned: bool | None = None
     as_of: datetime | None = None
-    """When they held; None: now."""
+    """The time at which they were valid; None: now."""
     known_at: datetime | None = None
-    """Up to when they were learnt; None: now."""
+    """The time until which they were learned; None: now."""
 
 
 class MemoryShelf(NamedTuple):
-    """The memories that a list is made of."""
+    """The memories from which a list is made."""
 
     owners: Sequence[UUID]
     scopes: Sequence[Scope] | None
-    """Only what holds in them; None: in any."""
+    """The scopes in which they apply; None: any."""
     conversation_uid: UUID | None = None
     line: OnLine | None = None
-    """What a branch sees of the conversation."""
+    """Limits them to the part of the conversation that a branch sees."""
 
 
 async def browse(
@@ -181,7 +181,7 @@ async def browse(
     limit: int,
     characters: int,
 ) -> list[StoredMemory]:
-    """List the memories of a shelf that hold, newest first, with so many ``characters`` of each. Roles do not apply."""
+    """List memories, newest first, with the first ``characters`` of each. The narrowing's roles are ignored."""
     owners, scopes, conversation_uid, line = shelf
     rows = await tx.fetch(
         LIST if line is None else LIST_ON_LINE,
@@ -194,7 +194,7 @@ async def browse(
         limit=limit,
         characters=characters,
         after=after,
-        scopes=None if scopes is None else [one.text for one in scopes],
+        scopes=None if scopes is None else [scope.text for scope in scopes],
         **asdict(held),
         **(line._asdict() if line else {}),
     )
@@ -228,7 +228,7 @@ async def delete(tx: Tx, memory: UUID, *, sensitive: bool) -> Gone | None:
     return Gone(*row) if row is not None else None
 
 
-# Some memories that are past their time: of an owner, or, if $2 is null, of any.
+# Some expired memories, of one owner or, if $2 is null, of any.
 EXPIRED = """
 SELECT id, owner FROM memories
  WHERE tenant_id = $1 AND expires_at <= now() AND part_of IS NULL AND ($2::uuid IS NULL OR owner = $2) LIMIT 100

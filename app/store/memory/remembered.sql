@@ -1,6 +1,6 @@
 -- name: insert_alone
--- Inserts a memory: the passage that begins its content, with where it holds and what it says there; where it has more,
--- each is a row that points to it. Whether it is its key's value is still to be decided.
+-- Inserts a memory: a row for its first passage, with scope and content, and for each further passage a row that points
+-- to the first. Afterwards its key's current value must be decided.
 INSERT INTO memories (tenant_id, id, owner, type, conversation_id, conversation_uid, seq, page, start, length, terms,
                         keywords, source, sensitive, expires_at, created_at, part_of, content, nul_offsets, metadata,
                         scope, holder, key, words, pinned, status, tokens, quote, valid_from, valid_to, learnt_at,
@@ -21,14 +21,14 @@ INSERT INTO memories (tenant_id, id, owner, type, conversation_id, conversation_
   RETURNING owner, id;
 
 -- name: insert
--- Does the same, and marks the rows as wanting a vector.
+-- Inserts a memory in the same way, and marks its rows as waiting for vectors.
 WITH s AS ({insert_alone})
 INSERT INTO unembedded (tenant_id, owner, memory_id) SELECT :tenant, s.owner, s.id FROM s WHERE :embeds::boolean;
 
 -- name: contents
--- The memories of passages, unless expired, or sensitive while :sensitive is false. The content of the whole memory is
--- in only one of its rows, because it may be long and the rows many. Text that a pruned message left to its passages
--- holds in its conversation, since it was said.
+-- The memories to which passages belong, without expired ones, and without sensitive ones unless :sensitive. Of several
+-- rows of a memory only one has its content, which can be long. Text that a pruned message left to its passages applies
+-- in its conversation, from the time it was said.
 SELECT m.id AS passage, (row_number() OVER whole) = 1 AS is_whole, w.id, w.owner, coalesce(w.holder, w.owner), w.type,
        coalesce(w.scope, 'c:' || w.conversation_id), w.key, w.pinned, w.status,
        CASE WHEN row_number() OVER whole = 1 THEN w.content END AS content,
@@ -44,7 +44,7 @@ WINDOW whole AS (PARTITION BY w.id ORDER BY m.id);
 -- name: list
 -- A page of owners' memories, newest first, after a cursor's id. Topics match in any letter case.
 --
--- An owner has many more passages of messages, so the ids come from the index of what is none.
+-- An owner has many more passages of messages, so the ids come from the index of memories with content of their own.
 SELECT m.id, m.owner, m.holder, m.type, m.scope, m.key, m.pinned, m.status, left(m.content, :characters) AS content,
        m.nul_offsets, m.tokens, m.source, m.sensitive, m.conversation_id, m.seq, m.page, m.quote, m.keywords,
        m.metadata, m.valid_from, m.valid_to, m.learnt_at, m.created_at, m.expires_at, m.length
@@ -69,21 +69,21 @@ SELECT m.id, m.owner, m.holder, m.type, m.scope, m.key, m.pinned, m.status, left
  ORDER BY m.id DESC LIMIT :limit;
 
 -- piece: value
--- The value of a memory's key at a time, as far as it was known at another.
+-- The value of a memory's key at a time, as known at another.
 FROM memories n
         WHERE n.tenant_id = :tenant AND n.holder = m.holder AND n.key = m.key AND n.status = 'held'
           AND n.valid_from <= t.held_at AND n.learnt_at <= t.known_at
         ORDER BY n.valid_from DESC, n.learnt_at DESC, n.id DESC LIMIT 1
 
 -- piece: then
--- The time at which memories held, and that up to which they were learnt, in a row of its own. As expressions they
--- would be compared after row-level security, with all versions of a key.
+-- The times at which memories were valid and until which they were learned, as a row. As expressions they would only be
+-- compared after row-level security, with all versions of a key.
 (SELECT coalesce(:as_of::timestamptz, now()) AS held_at, coalesce(:known_at::timestamptz, now()) AS known_at OFFSET 0) t
 
 -- name: held_at
--- The values of keys that held at a time, as far as they were known at another, and share enough of a query's terms;
--- after those whose terms are not known, the best first. The value of now leads to that of then: a key can have any
--- number of former ones.
+-- The values of keys that were valid at a time, as known at another, and share enough of a query's terms: first those
+-- whose terms are not stored, then the best ones. A key is found by its current value, because it can have any number
+-- of former ones.
 SELECT v.id, v.type, v.conversation_id, v.page, v.holder, v.length, v.created_at, f.share,
        CASE WHEN v.words IS NULL THEN v.content END AS content
   FROM {then}
@@ -105,7 +105,7 @@ SELECT v.id, v.type, v.conversation_id, v.page, v.holder, v.length, v.created_at
  ORDER BY v.words IS NULL DESC, f.share DESC, v.valid_from DESC, v.id DESC LIMIT :limit;
 
 -- name: replaced
--- The value before each of some values of keys.
+-- The former value of each of some values of keys.
 SELECT m.id AS by, p.id, left(p.content, 800) AS content, p.valid_from, m.valid_from AS valid_to FROM memories m
  CROSS JOIN LATERAL (
    SELECT n.id, n.content, n.valid_from FROM memories n

@@ -1,4 +1,4 @@
-"""Search indexes of owners with very many memories: see app.jobs.search_index."""
+"""Search indexes of owners with very many memories: see ``app.jobs.search_index``."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from app.postgres.statements import SqlFile
 from app.postgres.transactions import ReadTx, Tx
 
 WAITING_MAX = 2_000
-"""Memories that wait for their vectors, read beside the index. With more the index is no help."""
+"""The most memories without vectors that are read besides the index. With more, the index is not used."""
 
 FEW = 10_000
-"""Memories of a conversation, or of a time, up to which all of them are read: of more an index finds the best."""
+"""A conversation or a time with at most this many memories is read completely; beyond, an index finds the best ones."""
 
 _SQL = SqlFile(__file__)
 READY = _SQL.statement("ready")
@@ -30,7 +30,7 @@ LIST_VECTORS = _SQL.statement("list_vectors")
 async def ready(
     tx: ReadTx, owners: Sequence[UUID], model: UUID | None, since: UUID, until: UUID, few: int
 ) -> list[UUID]:
-    """Return the owners that can be searched by their index, and have more than so many memories between two ids."""
+    """Return the owners that can be searched by their index and have more than ``few`` memories between two ids."""
     args = {"model": model, "waiting_max": WAITING_MAX, "since": since, "until": until, "few": few}
     return [row["owner"] for row in await tx.fetch(READY, owners=owners, **args)]
 
@@ -45,9 +45,9 @@ class SearchIndex:
 
     model: UUID | None
     through: UUID | None
-    """None: it is ready, or there is none."""
+    """The last memory that is indexed so far; None if the index is complete, or there is none."""
     count: int
-    """Vectors that an index of the model that was asked for would list; 0 if this is that."""
+    """The number of vectors that a new index of the requested model would list; 0 if the index is of this model."""
 
 
 async def find(tx: ReadTx, owner: UUID, model: UUID) -> SearchIndex:
@@ -57,22 +57,22 @@ async def find(tx: ReadTx, owner: UUID, model: UUID) -> SearchIndex:
 
 
 Centroids = Sequence[str]
-"""In pgvector's text form."""
+"""Vectors in pgvector's text form."""
 
 
 async def first_centroids(tx: ReadTx, owner: UUID, model: UUID, share: int, lists: int) -> Centroids:
-    """Return vectors of a sample: of ``share`` in 256."""
+    """Return up to ``lists`` vectors of a sample of ``share`` in 256."""
     return await tx.fetchval(FIRST_CENTROIDS, owner=owner, model=model, share=share, lists=lists) or ()
 
 
 async def centroids(tx: ReadTx, owner: UUID, model: UUID, share: int, before: Centroids, *, members: int) -> Centroids:
-    """Return better centroids of the sample; none of fewer than ``members`` vectors."""
+    """Return better centroids of the sample, without those that have fewer than ``members`` vectors."""
     args = {"owner": owner, "model": model, "share": share, "centroids": before, "members": members}
     return await tx.fetchval(CENTROIDS, **args) or ()
 
 
 async def begin(tx: Tx, owner: UUID, model: UUID, found: Centroids) -> None:
-    """Begin an owner's index. The owner must be locked: whoever shares the lock later indexes what they write."""
+    """Begin an owner's index. The owner must be locked, so that later writers see the index and add to it."""
     await tx.execute(BEGIN, owner=owner, model=model, centroids=found)
 
 
@@ -109,5 +109,5 @@ async def forget(tx: Tx, owner: UUID) -> None:
 
 
 async def forget_all(tx: Tx) -> None:
-    """Let the tenant be searched without indexes."""
+    """Delete all of the tenant's indexes."""
     await tx.execute(FORGET_ALL)

@@ -1,11 +1,11 @@
-"""The statement that searches the memories of owners: how every row is scored, and the best are found.
+"""The statement that searches the memories of owners: it scores every row and finds the best.
 
-Every memory and every vector of the owners is read, in covering indexes alone. What happens to a row after that is the
-larger part of the cost, so little does: most memories have no word of the query, and of these only a vector that could
-still be among the best, or count as found, is kept.
+Every memory and every vector of the owners is read, from covering indexes only. Further work on each row is the larger
+part of the cost, so it is kept small: most memories have no word of the query, and of these only vectors that can
+still be among the best, or count as found, are kept.
 
-Of owners with an index (``app.jobs.search_index``) only candidates are read. They are scored in the same way, so what
-is erased, expired or out of view is never found, whatever the index says.
+Of owners with an index (``app.jobs.search_index``) only candidates are read. They are scored in the same way, so
+memories that are erased, expired or out of view are never found, whatever the index contains.
 """
 
 from __future__ import annotations
@@ -18,30 +18,30 @@ from app.store.memory.narrowing import IS_OWN
 from app.text.bm25 import ASKING, DIMENSIONS, ONLY_ASKS
 
 RECENT = 1_000
-"""The newest memories, of each owner as many, which tell how common words are and how close vectors."""
+"""The number of newest memories, equally many of each owner, that show how common words and how close vectors are."""
 RECENT_FOR_MEAN = 250
-"""So many of them show what all vectors have in common; more change it by hundredths."""
-# What a search looks at to raise a score by the turns around a message, and by what a query names: the piece
-# ``lifting``, and core.search.relevance.
+"""The number of these that show what all vectors have in common; more would change it by hundredths."""
+# The bounds of raising scores by the turns around a message and by names in the query: see the piece ``lifting``, and
+# core.search.relevance.
 LOOKED_AT = 400
-"""The best memories before neighbours count: a memory below all of these is not lifted into the results. As many for
-every limit, so that no score depends on it.
+"""The number of best memories that neighbours can lift. It is the same for every limit, so that no score depends on
+the limit.
 """
 SILENT_MAX = 60
-"""The best memories whose neighbours join them without a word of the query. Neighbours earn less than these have, so
-those of the others would not be among the results.
+"""The number of best memories whose neighbours join them without a word of the query. Neighbours get a lower score than
+these, so the neighbours of other memories would not be among the results.
 """
 ALL_WORDS = 0.6
-"""The coverage of a memory that has all of the query's words, however long it is. It is what the words ask for, and its
-neighbours need not join it.
+"""The coverage from which a memory of any length counts as having all of the query's words. It is the answer itself, so
+its neighbours need not join it.
 """
 ARCHIVE_PASSAGES = 3
-"""Passages of one archive among the results: a log that has the query's words everywhere would fill them."""
+"""The most passages of one archive among the results, which a log that repeats the query's words would fill."""
 
 PART_MAX, POSTED_MAX = 0.05, 2_000
-"""The share, and the number, of memories that the query's rarest words find together; by words alone twice as much."""
+"""The largest share and number of memories that the query's rarest words find together; twice that without vectors."""
 LISTS, NEAR = 24, 500
-"""The lists of vectors that are read, and the nearest vectors of these: some more than are looked at."""
+"""The number of lists of vectors that are read, and of the nearest vectors in them: more than LOOKED_AT."""
 
 _SQL = SqlFile(
     __file__,
@@ -76,15 +76,15 @@ _SQL = SqlFile(
     around_turns=relevance.AROUND_TURNS,
 )
 IN_CONVERSATION, ON_LINE = _SQL.piece("in_conversation"), _SQL.piece("on_line")
-"""Conditions of a memory's place; named SQL."""
+"""Conditions on a memory's place, as named SQL."""
 
 
 ALL = {"candidates": "", "all_of": ":owners", "read_memories": "{all_memories}", "read_vectors": "{all_vectors}"}
-"""What is read where no owner has an index: all of theirs in the time that is searched."""
+"""Read all memories of the owners in the searched time, because none has an index."""
 
 
 def candidates(part_max: float = PART_MAX, lists: int = LISTS, near: int = NEAR) -> dict[str, object]:
-    """Return what is read where some owners have an index: candidates of theirs, and all of the others."""
+    """Return how to read candidates of owners with an index, and all memories of the others."""
     return {
         "candidates": "{looked_up} ", "all_of": ":scanned", "read_memories": "{candidate_memories}", "near": near,
         "read_vectors": "{candidate_vectors}", "compared_ids": "{best_worded}", "part_max": part_max, "lists": lists,
@@ -93,11 +93,11 @@ def candidates(part_max: float = PART_MAX, lists: int = LISTS, near: int = NEAR)
 
 
 WITHIN = candidates() | {"candidates": "{within} ", "compared_ids": "SELECT id FROM candidates", "is_wide": "false"}
-"""What is read of what a search is narrowed to: all of that."""
+"""Read all memories to which a search is narrowed."""
 
 
 def without_vectors(place: str, read: Mapping[str, object]) -> Statement:
-    """Return the search by words: only memories with one of the query's are scored, and their neighbours join them."""
+    """Return the search by words: only memories with one of the query's words and their neighbours are scored."""
     how = {
         "compared": "", "by_meaning": "", "joined": "{no_vectors}", "is_close": "false", "nearest_vectors": "",
         "words_min": 1, "shares": 2, "of_silent": "{silent} ", "of_silent_turns": "{silent_turns}",
@@ -123,6 +123,6 @@ STATEMENTS = {
     for read, how in (("all", ALL), ("indexed", candidates()), ("within", WITHIN))
     for is_on_line, place in ((False, IN_CONVERSATION), (True, ON_LINE))
 }
-"""By words and by both: by what is read, and whether a line asks."""
+"""The statements by words, and by words and meaning, by what they read and whether a line of a tree asks."""
 BY_WORDS, SEARCH = STATEMENTS["all", False]
 ARE_FEW = _SQL.statement("are_few")

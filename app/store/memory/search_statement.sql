@@ -1,11 +1,10 @@
 -- name: search
--- The best memories of owners, the best first, each with the number of all that match. BM25 is an inner product, and
--- closeness another. {compared} and {by_meaning} are empty where there are no vectors, {candidates} where no owner has
--- an index.
+-- The best memories of owners, best first, each with the number of all matches. BM25 and closeness are inner products.
+-- {compared} and {by_meaning} are empty if there are no vectors, {candidates} if no owner has an index.
 WITH {terms}, {query}, {compared}{candidates}{worded}, {shared}, {by_meaning}{scored}, {lifting}, {ranked};
 
 -- piece: terms
--- A term's idf is worked out over the newest rows.
+-- The idf of each term, computed over the newest rows.
 terms AS MATERIALIZED (
   SELECT DISTINCT term, format('{%s:1}/{dimensions}', term)::sparsevec AS one
     FROM unnest(:terms::int[]) AS t (term)
@@ -13,7 +12,7 @@ terms AS MATERIALIZED (
   SELECT format('{%s}/{dimensions}', string_agg(format('%s:1', term), ',' ORDER BY term))::sparsevec AS v,
          sqrt(count(*)) AS norm
     FROM terms
-), recent AS MATERIALIZED ( -- terms of those alone that have one of the query's: most have none of its others either
+), recent AS MATERIALIZED ( -- terms only of rows that have one of the query's: the others need not be compared again
   SELECT CASE WHEN (terms <#> a.v) < 0 THEN terms END AS terms
     FROM asked a, unnest(:owners::uuid[]) AS o (owner),
          LATERAL (SELECT terms FROM memories WHERE tenant_id = :tenant AND owner BETWEEN o.owner AND o.owner
@@ -28,7 +27,7 @@ terms AS MATERIALIZED (
 )
 
 -- piece: query
--- What a word is worth.
+-- The query's vector, and the weight of its words.
 query AS MATERIALIZED (
   SELECT format('{%s}/{dimensions}', string_agg(format('%s:%s', term, idf), ',' ORDER BY term))::sparsevec AS v,
          greatest(sum(idf), 1e-9)::float8 AS information,
@@ -37,12 +36,12 @@ query AS MATERIALIZED (
 )
 
 -- piece: worded
--- The memories that have a word of the query, and those that are not to be found. All others score by closeness alone.
+-- The memories that have a word of the query, and those that must not be found. All others score by closeness alone.
 --
--- Each owner's rows, or those of a time, are a range of owner and id compared as one: no other index has it. Of it the
--- planner would expect a ninth of the tenant's rows, and for "=" an average owner's share: with few owners that is most
--- of the rows, and reading all of these looks cheaper once vectors were rewritten. So a condition that is always true
--- makes it expect few.
+-- An owner's rows, or those of a time, are read as a range of (owner, id), which only one index has. The planner would
+-- expect a ninth of the tenant's rows from the range, and an average owner's share from "=". With few owners that is
+-- most rows, and a scan of the whole table looks cheaper once vectors were rewritten. So a condition that is always
+-- true makes it expect few rows.
 worded AS (
   SELECT id, passes AND {repeats} IS NOT TRUE AS fits, -product / (SELECT information FROM query) AS coverage
     FROM {read_memories}
@@ -50,8 +49,8 @@ worded AS (
 )
 
 -- piece: shared
--- What words tell of this query: much only if a memory has enough of them. A long text has more than any memory can.
--- What a memory that has none may say in other words, or in another language, is as far known as it is close.
+-- The weight of words for this query, which is high only if some memory has enough of them. (A long query has more than
+-- any memory can.) A memory without them can say the same in other words or another language, and scores by closeness.
 shared AS MATERIALIZED (
   SELECT words, words / {words} AS by_chance,
          CASE WHEN cardinality(:terms::int[]) >= {long_terms} THEN 0
@@ -62,7 +61,7 @@ shared AS MATERIALIZED (
 )
 
 -- piece: all_memories
--- All memories of owners in the time that is searched.
+-- All memories of owners in the searched time.
 unnest({all_of}::uuid[]) AS o (owner),
          LATERAL (SELECT id, terms, terms <#> (SELECT v FROM query) AS product, ({passes}) IS TRUE AS passes
                     FROM memories
@@ -72,7 +71,7 @@ unnest({all_of}::uuid[]) AS o (owner),
                   OFFSET 0) m
 
 -- piece: candidate_memories
--- The candidates among memories, and all memories of the owners without an index.
+-- The candidates of indexed owners, and all memories of the others.
 (SELECT id, terms, product, passes FROM {all_memories}
           UNION ALL
           SELECT id, terms, terms <#> (SELECT v FROM query), ({passes}) IS TRUE FROM memories
@@ -80,14 +79,14 @@ unnest({all_of}::uuid[]) AS o (owner),
          OFFSET 0) m
 
 -- piece: within
--- What a search is narrowed to, looked up one by one.
+-- The memories to which a search is narrowed, looked up one by one.
 candidates AS MATERIALIZED (
   SELECT DISTINCT id, NULL::float8 AS far FROM ({narrow}) m
 ),
 
 -- piece: narrow
--- All memories of some conversations, some memories and archives, and in the time that is searched what owners have
--- of their own.
+-- All memories of some conversations, some memories and archives, and in the searched time the owners' memories with
+-- content of their own.
 SELECT m.id FROM unnest(:conversations::text[]) AS c (conversation),
          LATERAL (SELECT id FROM memories WHERE tenant_id = :tenant AND conversation_id = c.conversation OFFSET 0) m
   UNION ALL
@@ -102,8 +101,8 @@ SELECT m.id FROM unnest(:conversations::text[]) AS c (conversation),
                      AND {is_own} OFFSET 0) m
 
 -- name: are_few
--- Whether a search is narrowed to few memories, and less than half of the owners': each is looked up, which takes up to
--- twice as long as reading it among all.
+-- Whether a search is narrowed to few memories, and to less than half of the owners' memories: looking up a memory
+-- takes up to twice as long as reading it among all.
 WITH narrow AS (SELECT count(*) AS n FROM ({narrow} LIMIT :few::int + 1) m)
 SELECT n <= :few AND 2 * n <= (SELECT count(*) FROM (
   SELECT FROM unnest(:owners::uuid[]) AS o (owner),
@@ -139,7 +138,7 @@ wanted AS MATERIALIZED (
 ),
 
 -- piece: nearest
--- The nearest vectors of the nearest lists.
+-- The nearest vectors in the nearest lists.
 UNION ALL
   (SELECT e.memory_id, e.far
      FROM (SELECT i.owner, c.list
@@ -153,7 +152,7 @@ UNION ALL
     ORDER BY far LIMIT {near})
 
 -- piece: passes
--- Whether a memory can be found, if it does not repeat the query.
+-- Whether a memory can be found, unless it repeats the query.
 (expires_at IS NULL OR expires_at > now())
                   AND {on_place}
                   AND (:types::text[] IS NULL OR type = ANY (:types))
@@ -164,27 +163,26 @@ UNION ALL
                   AND (conversation_uid = :asking_uid::uuid AND seq = :asking_seq::int) IS NOT TRUE
 
 -- piece: repeats
--- Whether a memory with a word of the query repeats it, by the cosine between the words of the two. A statement tells
--- more by a single word, and repeats what was said by all of them.
+-- Whether a memory with a word of the query repeats the query, by the cosine of their words. For a statement the limit
+-- is higher, because a single further word states something new.
 ((:is_said::boolean OR {asking_part} > 0.5)
                 AND -(terms <#> (SELECT v FROM asked)) >= CASE WHEN {asking_part} > 0.5 THEN 0.9 ELSE 0.97 END
                     * (SELECT norm FROM asked) * sqrt(l2_norm(terms) ^ 2 - {asking_part} ^ 2 - {only_asks} ^ 2))
 
 -- piece: only_asks
--- 1 of a memory that asks and tells nothing.
+-- 1 for a memory that only asks, else 0.
 -(terms <#> '{only_asks_terms}'::sparsevec)
 
 -- piece: asking_part
--- As far as a memory asks.
+-- The share of a memory that asks, 0 to 1.
 -(terms <#> '{asking_terms}'::sparsevec)
 
 -- piece: in_conversation
--- Whether a memory is of a conversation, if one is asked for.
+-- Whether a memory is in the requested conversation, if there is one.
 (:conversation_uid::uuid IS NULL OR conversation_uid = :conversation_uid)
 
 -- piece: on_line
--- Whether a memory is on a line of a tree, or in no conversation of the tree unless a conversation is asked for. See
--- memories.OnLine.
+-- Whether a memory is on a line of a tree, or outside of the tree if no conversation is requested. See memories.OnLine.
 (CASE WHEN conversation_uid = :own::uuid THEN true
                        WHEN conversation_uid = ANY (:uids::uuid[])
                        THEN CASE WHEN seq IS NULL
@@ -194,7 +192,7 @@ UNION ALL
                         AND (conversation_uid = ANY (:tree::uuid[])) IS NOT TRUE END)
 
 -- piece: newest
--- The newest vectors, of each owner as many.
+-- The newest vectors, equally many of each owner.
 unnest(:owners::uuid[]) AS o (owner),
          LATERAL (SELECT memory_id, embedding FROM embeddings
                    WHERE tenant_id = :tenant AND owner BETWEEN o.owner AND o.owner
@@ -202,7 +200,7 @@ unnest(:owners::uuid[]) AS o (owner),
                    LIMIT {vectors} / cardinality(:owners::uuid[])) e
 
 -- piece: how_compared
--- How a vector is compared with the query's.
+-- The values with which a vector is compared with the query's.
 common AS MATERIALIZED (
   SELECT CASE WHEN n > 0 THEN total * array_fill((1.0 / n)::real, ARRAY[vector_dims(total)])::vector END AS mean, n,
          {common} * n / (n + {few}) AS part
@@ -223,9 +221,9 @@ common AS MATERIALIZED (
 ),
 
 -- piece: closeness
--- The same, and the least: a closeness below which a memory without a word of the query is neither among the best nor
--- counts as found. Enough of the newest vectors are as close, whatever words they have, even if all that are not to be
--- found are of them. Of a conversation, or of what a search is narrowed to, each can be among the best.
+-- The same values, and the least closeness: below it, a memory without a word of the query is neither among the best
+-- nor counts as found. Enough of the newest vectors are closer, whatever words they have, even if all memories that
+-- must not be found are among them. In a conversation or a narrowed search, every memory can be among the best.
 closeness AS MATERIALIZED (
   SELECT v, level, mean, deviation,
          least(coalesce(((SELECT x FROM near
@@ -241,9 +239,9 @@ closeness AS MATERIALIZED (
 -- piece: vectors
 -- The closeness of each vector.
 --
--- A full join: it is the only kind of join never executed as a look-up, or as a scan of all vectors, per row, as a
--- planner without statistics of an owner, expecting a row or two, would do. Conditions on its rows are in a CASE, so
--- that it stays a full join: the planner would see through any other condition that a lone row cannot pass.
+-- A full join is the only join that is never executed as a look-up or a scan of all vectors for each row. A planner
+-- without statistics of an owner, which expects a row or two, would choose that. Conditions on the joined rows are in a
+-- CASE: with any other condition that unmatched rows fail, the planner would replace the full join.
 FULL JOIN
          (SELECT memory_id, ((SELECT level FROM closeness) - far - (SELECT mean FROM closeness))
                             / (SELECT deviation FROM closeness) AS closeness
@@ -251,7 +249,7 @@ FULL JOIN
            ON e.memory_id = m.id
 
 -- piece: all_vectors
--- All vectors of owners in the time that is searched.
+-- All vectors of owners in the searched time.
 unnest({all_of}::uuid[]) AS o (owner),
                  LATERAL (SELECT memory_id, embedding <#> (SELECT v FROM closeness) AS far FROM embeddings
                            WHERE tenant_id = :tenant
@@ -261,7 +259,7 @@ unnest({all_of}::uuid[]) AS o (owner),
                           OFFSET 0) v
 
 -- piece: candidate_vectors
--- Those of the candidates, and all of the owners without an index. Candidates of lists have their product already.
+-- The vectors of the candidates, and all of owners without an index. Candidates from lists have their product already.
 (SELECT memory_id, far FROM {all_vectors}
                   UNION ALL
                   SELECT id, far FROM candidates WHERE far IS NOT NULL
@@ -272,18 +270,18 @@ unnest({all_of}::uuid[]) AS o (owner),
                   OFFSET 0) v
 
 -- piece: best_worded
--- Those with most of the query's words: what has few of them is as close as these tell, or in a list. Where meaning
--- alone scores, words would score what is not compared.
+-- The memories with most of the query's words: those with few of them are in a list if they are close. If meaning alone
+-- scores, all are compared, because words would score the others.
 SELECT id FROM worded WHERE fits AND id NOT IN (SELECT id FROM candidates WHERE far IS NOT NULL)
                       ORDER BY coverage DESC, id LIMIT CASE WHEN NOT :only_meaning THEN {near} END
 
 -- piece: no_vectors
--- The same where there are none.
+-- Replaces the join if there are no vectors.
 CROSS JOIN (SELECT NULL::uuid AS memory_id, NULL::float8 AS closeness) e
 
 -- piece: scored
 -- The score of every memory that can be among the best.
-scored AS MATERIALIZED ( -- narrow: it is written for every row that is kept, and read twice
+scored AS MATERIALIZED ( -- few columns, because it is written for every row that is kept, and read twice
   SELECT coalesce(id, memory_id) AS id, coalesce(coverage, 0) * (SELECT by_chance FROM shared) AS coverage,
          CASE WHEN closeness IS NULL
               THEN (SELECT words * part FROM shared) * coverage
@@ -297,13 +295,13 @@ scored AS MATERIALIZED ( -- narrow: it is written for every row that is kept, an
 )
 
 -- piece: ranked
--- The best of every, with the number of all.
+-- The best rows of "every", with the number of all matches.
 found AS (
   SELECT *, count(*) FILTER (WHERE score >= :score_min
                                AND (score >= :found_min OR (coverage > 0 AND NOT :only_meaning))) OVER () AS counted,
          count(*) FILTER (WHERE score >= :score_min) OVER () AS taken
     FROM every ORDER BY score DESC, id LIMIT :limit
-), many AS MATERIALIZED ( -- both once, not for each row that is returned
+), many AS MATERIALIZED ( -- computed once, not for each returned row
   SELECT count(*) AS counted FROM scored
    WHERE score >= :score_min AND (score >= :found_min OR (coverage > 0 AND NOT :only_meaning))
 )
@@ -315,9 +313,9 @@ SELECT m.id, m.type, m.conversation_id, m.seq, m.page, m.archive_id, m.start, m.
  ORDER BY f.score DESC, f.id
 
 -- piece: lifting
--- every (id, coverage, score) of scored: a message scores as its best passage does, and is lifted by its
--- neighbours where it is a turn of a dialogue; everything else stands alone, of an archive its best passages. As far as
--- a turn asks, it lifts the next and is not lifted by it. See core/search/relevance.py.
+-- Makes "every" (id, coverage, score) from "scored". A message has the score of its best passage, and if it is a turn
+-- of a dialogue, its neighbours lift it. All other memories stand alone; of an archive its best passages. The share of
+-- a turn that asks lifts the next turn and is not lifted by it. See core/search/relevance.py.
 top AS MATERIALIZED (
   SELECT * FROM scored ORDER BY score DESC, id LIMIT greatest({looked_at}, 2 * :limit)
 ), best AS MATERIALIZED (
@@ -337,7 +335,7 @@ top AS MATERIALIZED (
   SELECT id, conversation_uid, seq, coverage, score, named, asking, only_asks, {talk} AS talk FROM best
    WHERE type = 'episode'
   {of_silent_turns}
-), beside AS ( -- by rows: frames of a range cost several times as much
+), beside AS ( -- frames of rows, because frames of a range cost several times as much
   SELECT conversation_uid, seq, CASE WHEN lag(seq) OVER w = seq - 1 THEN lag(asked) OVER w END AS before,
          CASE WHEN lead(seq) OVER w = seq + 1 THEN lead(said) OVER w END AS after,
          CASE seq - 2 WHEN lag(seq) OVER w THEN lag(said) OVER w
@@ -376,11 +374,11 @@ top AS MATERIALIZED (
 seq > {messages_a_page}::float8 * page
 
 -- piece: asking
--- As far as a message asks.
+-- The share of a message that asks.
 {asking_part} AS asking
 
 -- piece: silent
--- The turns around the best that have no word of the query. A vector would have brought them among the scored.
+-- The turns around the best that have no word of the query. (With vectors they are among the scored.)
 silent AS MATERIALIZED (
   SELECT DISTINCT ON (m.conversation_uid, m.seq) m.id, m.conversation_uid, m.seq, m.asking
     FROM (SELECT id, seq FROM best WHERE type = 'episode' AND coverage < {all_words} AND {talk}
@@ -391,12 +389,12 @@ silent AS MATERIALIZED (
                          owner = ANY (:owners) AND type = 'episode' AND {passes}
                            AND ((terms <#> (SELECT v FROM asked)) < 0 AND {repeats}) IS NOT TRUE AS fits
                     FROM memories WHERE tenant_id = :tenant AND conversation_id = c.conversation_id
-                     AND seq BETWEEN b.seq - 1 AND b.seq + 1 OFFSET 0) m -- by no owner: that would read all of theirs
+                     AND seq BETWEEN b.seq - 1 AND b.seq + 1 OFFSET 0) m -- not by owner: that would read all of theirs
    WHERE m.fits AND (m.conversation_uid, m.seq) NOT IN -- hashed once: a join would compare each with each
          (SELECT conversation_uid, seq FROM best WHERE conversation_uid IS NOT NULL AND seq IS NOT NULL)
    ORDER BY m.conversation_uid, m.seq, m.start
 ),
 
 -- piece: silent_turns
--- They have no score of their own.
+-- The silent turns, which have no score of their own.
 UNION ALL SELECT id, conversation_uid, seq, 0, 0, 0, asking, 0, true FROM silent
