@@ -199,7 +199,7 @@ class Mix(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Anchored:
-    """A text recalled unasked for a user message: chosen once, it stands before it while its page is the newest."""
+    """A text recalled unasked for a user message: chosen once, and in front of it while its page is the newest."""
 
     seq: int
     """The user message's."""
@@ -409,7 +409,7 @@ class Item(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TailItem:
-    """One thing that this call asked for: a loaded archive or page, or memories relevant to the query."""
+    """An item that this call requested: a loaded archive or page, or memories relevant to the query."""
 
     text: str
     tokens: int
@@ -466,7 +466,7 @@ class Ledger:
 
     @property
     def model_total(self) -> int:
-        """Return the same as the model is charged for it."""
+        """Return the total in the model's own tokens."""
         return -(-self.total * self.token_percent // OURS)
 
     @property
@@ -513,7 +513,7 @@ class Squeezed:
 
 
 class PagesShown(NamedTuple):
-    """The pages in each zone, and how many are in none."""
+    """The pages in each zone, and the number of pages in none."""
 
     verbatim: tuple[int, ...] = ()
     condensed: tuple[int, ...] = ()

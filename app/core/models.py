@@ -1,8 +1,7 @@
-"""The table of everything in which model APIs differ. Its rows are data: ``models.json``, and what a deployment adds.
+"""The table of all differences between model APIs. Its rows are data: ``models.json`` and a deployment's own.
 
-A row holds for the models whose names begin with one of its ``prefixes`` (the longest wins), or for an API at one of
-its ``urls``. No other code names a vendor. A model that no row names follows the general rule, which is the row with
-nothing in it: carry what came.
+A row applies to models whose names begin with one of its ``prefixes`` (the longest wins), or to an API at one of its
+``urls``. No other code names a vendor. A model without a row follows the general rule, an empty row: carry what came.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ Basis = Literal["exact", "measured", "assumed"]
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """A family's coefficients, in hundredths of a token but for the margin."""
+    """A family's coefficients, in hundredths of a token except for the margin."""
 
     tokens: int
     digits: int = 0
@@ -43,12 +42,12 @@ class Family:
 
     @property
     def is_plain(self) -> bool:
-        """Return whether it counts as o200k_base does, whatever the text."""
+        """Return whether it counts every text as o200k_base does."""
         return not (self.digits or self.han or self.capitals or self.call or self.tool)
 
     @property
     def factors(self) -> tuple[int, ...]:
-        """Return what each member of a ``Mix`` counts, in hundredths of a token; nothing for images and files."""
+        """Return the coefficient of each member of a ``Mix``, in hundredths of a token; 0 for images and files."""
         return self.tokens, self.digits, self.han, self.capitals, -self.tokens, self.call, self.tool
 
 
@@ -62,7 +61,7 @@ UNMEASURED = "unmeasured"
 
 @dataclass(frozen=True, slots=True)
 class PromptCache:
-    """An API's prompt cache. Prices are parts of the price of uncached input."""
+    """An API's prompt cache. Prices are fractions of the price of uncached input."""
 
     kind: CacheKind = "prefix"
     mark: str = ""
@@ -162,23 +161,23 @@ class ModelTable:
 
     @lru_cache(maxsize=MODELS_REMEMBERED)  # noqa: B019 - a process has a table or two
     def row(self, model: str, base_url: str = "", *, alternate: bool = False) -> ModelRow:
-        """Return the row of a model: that of its API's address, else that of the longest prefix of its name.
+        """Return the row of a model: by its API's address, else by the longest prefix of its name.
 
-        ``alternate``: a conversation wants user and assistant to take turns.
+        ``alternate``: the conversation's user and assistant must take turns.
         """
         at = next((row for row in self.rows.values() for url in row.urls if url in base_url), None)
         found = at or next(iter(self._rows_for(model)), GENERAL)
         return replace(found, alternate=True) if alternate else found
 
     def window(self, model: str) -> int | None:
-        """Return the context window of a known model, or None. A gateway's prefix ("openai/gpt-4o") is passed over."""
+        """Return the context window of a known model, or None. A gateway's prefix ("openai/gpt-4o") is ignored."""
         return next((row.window for row in self._rows_for(model) if row.window is not None), None)
 
     @lru_cache(maxsize=MODELS_REMEMBERED)  # noqa: B019 - as above
     def family(self, model: str) -> Family:
-        """Return the family of a model's tokenizer, by its name alone: many vendors serve one model.
+        """Return the family of a model's tokenizer, by its name alone, because many vendors serve one model.
 
-        Names of vendors, regions and gateways before it are passed over.
+        Vendors, regions and gateways in front of the name are ignored.
         """
         whole = model.strip().lower()
         rows = [(prefix, row.family) for row in self.rows.values() if row.family for prefix in row.prefixes]
@@ -215,7 +214,7 @@ class ModelTable:
 
 
 def _row(name: str, members: Any, rows: Mapping[str, ModelRow]) -> ModelRow:
-    """Read a row. ``like`` names the row that has what it leaves out, but for the names and addresses."""
+    """Read a row. Members that it omits, except names and addresses, come from the row named ``like``."""
     if not isinstance(members, dict):
         raise ValueError(f"the row {name!r} must be an object")  # noqa: TRY004
     own = {member: value for member, value in members.items() if member != "like"}

@@ -1,4 +1,4 @@
-"""Keep stored text from passing for something that Quire says.
+"""Prevent stored text from passing for Quire's own words.
 
 Two kinds of marks mean something to a model. A frame (``<quire-page …>`` to ``</quire-page>``) marks its content as
 quoted, and a placeholder names an archive. Inside a frame, lines have a form: ``[12] user: …`` begins a message,
@@ -32,9 +32,9 @@ _BRACKETS = str.maketrans("[]", "［］")
 
 
 def unframed(text: str) -> str:
-    """Return a text that neither opens nor closes a frame. For texts in which Quire's own placeholders may stand.
+    """Return a text that neither opens nor closes a frame, for texts that can contain Quire's own placeholders.
 
-    NUL, which has no place in what a model is sent, goes too: passages and orphans come with it.
+    NUL, which no model should get, is removed too: passages and orphans can contain it.
     """
     return replace_nul(_FRAME.sub("‹", text) if "<" in text else text)
 
@@ -52,17 +52,17 @@ def flat(text: str) -> str:
 
 
 def block(text: str) -> str:
-    """Return an unframed text with its later lines indented, so that none can pass for the beginning of anything."""
+    """Return an unframed text with its later lines indented, so that none looks like the beginning of an entry."""
     return _LINE.sub(INDENT, unframed(text))
 
 
 def titled(text: str) -> str:
-    """Return a text in the tag that opens a frame, or in the brackets that begin a line."""
+    """Return a text safe for the tag that opens a frame, or the brackets that begin a line."""
     return flat(text).translate(_BRACKETS).replace(">", "›")
 
 
 def without_ranges(text: str) -> str:
-    """Return a passage in which no line looks like the range of another."""
+    """Return a passage in which no line looks like the heading of another range."""
     return _RANGE.sub("［", text)
 
 
@@ -76,12 +76,12 @@ def without_nul(text: str) -> tuple[str, tuple[int, ...]]:
 
 
 def replace_nul(text: str) -> str:
-    """Return the text with U+FFFD in the place of NUL."""
+    """Return the text with U+FFFD in place of NUL."""
     return text.replace("\x00", "\ufffd") if "\x00" in text else text
 
 
 def with_nul(text: str, offsets: Sequence[int]) -> str:
-    """Return the original of a text, the inverse of ``without_nul``."""
+    """Return the original text: the inverse of ``without_nul``."""
     if not offsets:
         return text
     characters = list(text)

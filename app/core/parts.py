@@ -1,8 +1,8 @@
 """Content parts of every dialect, as those of Chat Completions and as blocks of Messages.
 
-Both ways out go through here: windows and the proxy's requests. What came in an API's own dialect goes on whole, known
-or not: parts of Chat Completions hold a member that is named like their type, blocks of Messages do not. A part of
-another dialect is converted, or quoted by its name, never with what is encoded in it. ``is_quoted`` tells which.
+Windows and the proxy's requests both use it. A part in the API's own dialect is passed on whole, known or not: parts of
+Chat Completions have a member named like their type, blocks of Messages do not. A part of another dialect is converted
+or quoted by its name, never with its encoded data. ``is_quoted`` tells which.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _MEMBERS: Mapping[str, tuple[str, ...]] = {
 
 
 def chat_parts(part: Mapping[str, Any]) -> list[Json]:
-    """Return a part in Chat Completions' form; none for what is empty or another API's own reasoning."""
+    """Return a part in Chat Completions' form; none if it is empty or another API's reasoning."""
     kind = str(part.get("type"))
     if kind in UNSAID:
         return []
@@ -64,11 +64,11 @@ def _is_chats(part: Mapping[str, Any]) -> bool:
 
 
 def as_chat(messages: Iterable[Mapping[str, Any]], kept: Collection[str] = ()) -> list[Json]:
-    """Return messages whose every part is in Chat Completions' form, without an assistant's that say nothing.
+    """Return messages with all parts in Chat Completions' form, without empty messages of the assistant.
 
     Parts of the types in ``kept`` stay as they are.
 
-    Tool results are text there, so their other parts follow as a user message after the last result of the calls.
+    Tool results are text there, so their other parts follow in a user message after the last result.
     """
     found: list[Json] = []
     beside: list[Json] = []
@@ -107,19 +107,19 @@ def _as_chat(message: Mapping[str, Any], beside: list[Json], kept: Collection[st
 
 
 def speaker(role: str, name: str | None) -> str:
-    """Return who said a message. A name that imitates a role stands behind the true one."""
+    """Return the speaker of a message. A name that imitates a role is put behind the true role."""
     if role not in ROLES or not name or name == role:
         return role
     return f"{role} ({name})" if name.casefold() in ROLES else name
 
 
 def said_by(name: str | None, text: str) -> str:
-    """Return a text after the name of its speaker; alone where there is neither."""
+    """Return a text with its speaker's name in front, if there are both."""
     return f"{speaker('user', _MARKS.sub('', name))}: {text}" if name and text else text
 
 
 def spoken(message: Mapping[str, Any]) -> Json:
-    """Return a user's message with its speaker before its text, for an API that has no member for the name."""
+    """Return a user's message with the speaker in front of its text, for APIs without a member for the name."""
     name, content = message.get("name"), message.get("content")
     if message["role"] != "user" or not isinstance(name, str):
         return dict(message)
@@ -145,7 +145,7 @@ def _text(text: Any) -> list[Json]:
 
 
 def _chat_file(part: Mapping[str, Any]) -> list[Json]:
-    """Return an image, a recording or another file, as OpenAI, Anthropic and both generations of LangChain have it."""
+    """Return the part for an image, recording or file in the form of OpenAI, Anthropic or any LangChain."""
     inner = [part[name] for name in ("image_url", "file", "source") if part.get(name)]
     holder = inner[0] if inner and isinstance(inner[0], Mapping) else part
 
@@ -173,7 +173,7 @@ def _chat_file(part: Mapping[str, Any]) -> list[Json]:
 
 
 def _own_id(part: Mapping[str, Any]) -> str:
-    """Return the id of LangChain's file, which is one of the API that the part goes to."""
+    """Return the id of LangChain's file, which belongs to the API that gets the part."""
     id_ = part.get("id") if part.get("source_type") == "id" else part.get("file_id")
     return id_ if isinstance(id_, str) and part["type"] in ("image", "file") else ""
 
@@ -199,9 +199,9 @@ def _search_result_text(part: Mapping[str, Any]) -> str:
 
 
 def message_blocks(part: Mapping[str, Any]) -> list[Json]:
-    """Return a part as blocks of Messages; none for what is empty or another API's own reasoning.
+    """Return a part as blocks of Messages; none if it is empty or another API's reasoning.
 
-    The caller's cache marks are left out: an API accepts four in total, and Quire sets them.
+    The caller's cache marks are left out, because an API accepts four in total and Quire sets them.
     """
     kind = str(part.get("type"))
     if kind in UNSAID - THINKING_BLOCKS:
@@ -282,16 +282,16 @@ def is_translated(part: Mapping[str, Any]) -> bool:
 
 
 def is_quoted(part: Mapping[str, Any], dialect: str) -> bool:
-    """Return whether the API of a dialect reads a part only by its name."""
+    """Return whether an API of a dialect gets only the name of a part."""
     found = message_blocks(part) if dialect == "messages" else chat_parts(part)
     is_text = str(part.get("type")) in TEXTS | {"refusal", "document", "search_result", "file", "input_file"}
     return bool(found) and found[0]["type"] == "text" and (not is_text or found[0]["text"] == quoted(part))
 
 
 def quoted(part: Mapping[str, Any]) -> str:
-    """Return a part in one line: as JSON if it is short and holds nothing encoded, else its kind and what names it.
+    """Return a part in one line: as JSON if it is short and without encoded data, else its kind and name.
 
-    The result of a tool that an API runs itself is what a model reads of it: titles, addresses and texts, line by line.
+    The result of an API's own tool becomes its titles, addresses and texts, line by line, as a model reads them.
     """
     kind = part.get("type", "part")
     if str(kind).endswith("_tool_result"):
@@ -332,7 +332,7 @@ BLOCK_IDS = "[A-Za-z0-9_-]{1,256}"
 
 
 def mapped_name(name: str) -> str:
-    """Return a tool's name that every API takes, the same for the same one."""
+    """Return a tool's name in a form that every API accepts; equal names give equal forms."""
     return NOT_SENT.sub("_", name)[:NAME_LENGTH] or "_"
 
 
@@ -345,7 +345,7 @@ def mapped_id(pattern: str, id_: str) -> str:
 
 
 class CallIds:
-    """The ids of a list's calls, each mapped once; a result belongs to the latest call of its id."""
+    """Maps the call ids of a list. A result belongs to the latest call with its id."""
 
     def __init__(self, pattern: str) -> None:
         self._pattern = pattern

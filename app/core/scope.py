@@ -1,7 +1,7 @@
 """The rule that decides which archives and memories are visible.
 
-Everything stored belongs to one scope: a user's, a space's (members share it), or one conversation's. What a
-conversation says is found in its user's or its space's scope; a memory can hold in the conversation alone.
+Everything stored belongs to one scope: a user's, a space's (its members share it), or one conversation's. Messages are
+found in the scope of their user or space; a memory can also hold in its conversation alone.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _KINDS: dict[str, Kind] = {"u": "user", "s": "space", "c": "conversation"}
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """The people who may see a row: a user, the members of a space, or those of one conversation."""
+    """Who can see a row: a user, the members of a space, or one conversation."""
 
     kind: Kind
     id: str
@@ -38,7 +38,7 @@ class Scope:
 
     @property
     def text(self) -> str:
-        """Return the scope as it is stored."""
+        """Return the scope as stored text."""
         return f"{_FILES if self.are_files else ''}{self.kind[0]}:{self.id}"
 
     @property
@@ -60,7 +60,7 @@ class Scope:
 
     @property
     def is_alone(self) -> bool:
-        """Return whether it is one conversation's."""
+        """Return whether it is a single conversation's."""
         return self.kind == "conversation"
 
     @property
@@ -75,17 +75,17 @@ def _owner(text: str) -> UUID:
 
 
 def keys_member(space_id: str) -> str:
-    """Return the member that the keys bound to a space are, in place of a user. What is theirs is the space's."""
+    """Return the member that stands for all keys bound to a space. Its data is the space's."""
     return f"{_KEYS}{space_id}"
 
 
 def space_of_keys(user_id: str | None) -> str | None:
-    """Return the space whose keys are the member; None for a user, and for nobody."""
+    """Return the space whose keys a member stands for; None for a user or nobody."""
     return user_id.removeprefix(_KEYS) if user_id is not None and user_id.startswith(_KEYS) else None
 
 
 def scope_of(user_id: str | None, conversation_id: str | None, space_id: str | None = None) -> Scope:
-    """Return the space's scope, or the user's, or the one conversation's where neither is known."""
+    """Return the scope of the space, else of the user, else of the conversation."""
     space_id = space_of_keys(user_id) if space_id is None else space_id
     if space_id is not None:
         return Scope("space", space_id)
@@ -93,10 +93,10 @@ def scope_of(user_id: str | None, conversation_id: str | None, space_id: str | N
 
 
 def scopes_in_view(scope: Scope, conversation_id: str, *ancestors: str, wider: Iterable[UUID] = ()) -> list[UUID]:
-    """Return the owners of all that a conversation keeps in mind, the widest scope first.
+    """Return the owners of everything that a conversation keeps in mind, widest scope first.
 
-    ``ancestors``: of a branch, the oldest first. ``wider``: what it reads besides its own scope: the spaces that it
-    names, or all of its parent's.
+    ``ancestors``: a branch's, oldest first. ``wider``: the other scopes that it reads: named spaces, or all of its
+    parent's.
     """
     alone = (Scope("conversation", one).owner for one in (*ancestors, conversation_id))
     return list(dict.fromkeys([*wider, scope.owner, *alone]))

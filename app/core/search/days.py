@@ -1,12 +1,10 @@
-"""Dates in view: when that was said which a window no longer shows as it came.
+"""Date lines: when the condensed parts of a window were said.
 
-Head and condensed zone have a date line wherever the day changes: one in all where everything was said on one day. They
-are frozen with the epoch. Verbatim messages stay as their sender wrote them; a date line stands before the first of
-them, if its day is another.
+Head and condensed zone have a date line wherever the day changes, so one if everything was said on one day. They are
+frozen with the epoch. Verbatim messages stay as sent; a date line precedes the first of them if its day differs.
 
-A page's day is that of its first message: when it was said, by the speaker's clock, else when it was stored, in UTC.
-No page is later than those after it: a message of an import that has no time of its own was not said on the day of the
-import.
+A page's day is that of its first message: when it was said by the speaker's clock, else when it was stored, in UTC. No
+page is later than a following one: an imported message without a time was not said on the day of the import.
 """
 
 from __future__ import annotations
@@ -35,7 +33,7 @@ def day_of(time: datetime) -> str:
 
 
 def settled(stored: Mapping[int, str]) -> dict[int, str]:
-    """Return the days of pages or messages ("2030-01-31"), none of them later than those of the ones after it."""
+    """Return the days of pages or messages ("2030-01-31"), none later than a following one."""
     found: dict[int, str] = {}
     day = "9999-12-31"
     for place in sorted(stored, reverse=True):
@@ -45,14 +43,14 @@ def settled(stored: Mapping[int, str]) -> dict[int, str]:
 
 
 def tokens_of(days: Iterable[str]) -> int:
-    """Return the tokens of the date lines for lines of some days, in the order of time; "" for a line without one."""
+    """Return the tokens of the date lines for lines of these days, in order; "" is a line without a day."""
     return DAY_TOKENS * len(set(days) - {""})
 
 
 def dated(lines: Iterable[tuple[str, str]], above: str, language: Language) -> tuple[list[str], str]:
-    """Return lines with date lines where the day changes, and the day of the last.
+    """Return lines with date lines where the day changes, and the last day.
 
-    ``lines`` are text and day of each, "" for none. ``above``: the day of what stands before them.
+    ``lines``: text and day of each, "" for none. ``above``: the day of the text in front of them.
     """
     found: list[str] = []
     for text, day in lines:
@@ -64,9 +62,9 @@ def dated(lines: Iterable[tuple[str, str]], above: str, language: Language) -> t
 
 
 def in_zone(days: Mapping[int, str], room: int, language: Language) -> tuple[Day, ...]:
-    """Return the date lines of the condensed zone, by its pages' days; the newest, where the room is too small.
+    """Return the date lines of the condensed zone by its pages' days; only the newest if there is little room.
 
-    ``room``: the head's, which they take a part of.
+    ``room``: the head's, of which they take a part.
     """
     first: dict[str, int] = {}
     for page in sorted(days):

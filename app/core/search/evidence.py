@@ -1,8 +1,8 @@
 """Decide what a query brings into a window, by its judged results.
 
-What comes unasked answers, every passage of it. A caller's query brings in what answers and whatever else is close, and
-the better the best result, the more: tokens double with each unit of its score above what is needed. Where nothing
-answers a query that may ask, the best result of a near miss comes alone, as a hint.
+An unasked recall brings only passages that answer. A caller's query also brings close ones, and more of them the better
+the best result is: tokens double with each unit of its score above the needed one. If nothing answers a query that may
+ask, the best near miss comes alone, as a hint.
 """
 
 from __future__ import annotations
@@ -39,21 +39,21 @@ T = TypeVar("T", bound=JudgedResult)
 
 @dataclass(frozen=True, slots=True)
 class Evidence(Generic[T]):
-    """The results that may come, best first, and how many tokens of them."""
+    """The results that may be shown, best first, and their tokens at most."""
 
     hits: Sequence[T] = ()
     tokens_max: int = 0
     count_max: int | None = None
 
     def beside(self, is_in_view: Callable[[T], bool], room: int) -> tuple[list[T], int]:
-        """Return the results that a window lacks, and the tokens of its room that are theirs."""
+        """Return the results that a window lacks, and the part of its room for them."""
         return [hit for hit in self.hits if not is_in_view(hit)][: self.count_max], min(room, self.tokens_max)
 
 
 def evidence(hits: Sequence[T], asks: float | None, *, is_said: bool) -> Evidence[T]:
-    """Return what may come of judged results, best first.
+    """Return which of the judged results may be shown, best first.
 
-    ``asks``: the probability that the query asks for something said before. ``is_said``: nobody wanted a search.
+    ``asks``: the probability that the query asks for something said before. ``is_said``: the recall is unasked.
     """
     best = max((hit.score for hit in hits), default=-inf)
     answers = [hit for hit in hits if hit.score > best - APART and not hit.is_doubtful]

@@ -1,7 +1,6 @@
-"""Compare texts whatever forms their characters have: composed or not, full-width or not, ligatures.
+"""Compare texts regardless of their characters' forms: composed, full-width or ligatures.
 
-A text is compared in its normal form, which can be shorter or longer, so each character of that knows which stretch of
-the text it stands for.
+Texts are compared in normal form, which can differ in length, so each of its characters knows its stretch of the text.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ class Comparable:
     ends: Sequence[int] | None = None
 
     def span(self, start: int, end: int) -> tuple[int, int]:
-        """Return the stretch of the text that some characters stand for."""
+        """Return the stretch of the original text for some characters."""
         if self.starts is None or self.ends is None or start >= end:
             return start, end
         return self.starts[start], self.ends[end - 1]
@@ -54,7 +53,7 @@ def comparable(text: str, form: Literal["NFC", "NFKC"] = "NFKC") -> Comparable:
 
 
 def expression_of(literal: str) -> str:
-    """Return a regular expression for a literal in its normal form; a number matches with any separators."""
+    """Return a regular expression for a literal in normal form. Numbers match with any separators."""
     found, last = [], 0
     for number in _NUMBER.finditer(literal):
         whole, _, decimals = number[0].partition(".")
@@ -72,7 +71,7 @@ def groups_of(number: str) -> list[str]:
 
 
 def pieces_of(literal: str) -> list[str]:
-    """Return the parts of a literal that stand in each match as they are, in their order."""
+    """Return the parts of a literal that occur unchanged in every match, in order."""
     found, last = [], 0
     for number in _NUMBER.finditer(literal):
         whole, _, decimals = number[0].partition(".")

@@ -1,7 +1,7 @@
-"""Results of several queries as one list: of each memory its best score, or in turns.
+"""Merge the results of several queries, by each memory's best score or in turns.
 
-The queries of a request count alike. The words that an LLM added to one do not: what the queries themselves find with a
-relevance of ``KEPT`` or more comes first, so a bad expansion cannot push it out, and a good one fills what is left.
+The queries of a request count alike. An LLM's expansion does not: what the queries themselves find with a relevance of
+``KEPT`` or more comes first, so a bad expansion cannot push it out and a good one fills the rest.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ QUERIES_MAX = 5
 
 
 class ScoredResult(Protocol):
-    """A result: what identifies its memory, and its score."""
+    """A result: its memory's identity, and its score."""
 
     @property
     def key(self) -> Hashable: ...

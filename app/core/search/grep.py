@@ -1,12 +1,12 @@
 r"""Patterns that `grep` looks for: literal text, or a regular expression that cannot explode.
 
-Letter case never matters, nor whether characters are composed. In literal text neither full-width forms, ligatures
-nor the separators of numbers do. A regular expression is run by PostgreSQL, line by line and within a time limit. It
-has groups, alternatives, classes, repetitions, ``^``, ``$`` and ``\b``; back-references and look-around, whose cost has
-no bound, are refused, and so are repetitions that multiply beyond ``REPEATS_MAX``.
+Letter case and composed characters never matter. In literal text, full-width forms, ligatures and number separators do
+not matter either. A regular expression is run by PostgreSQL, line by line and within a time limit. It has groups,
+alternatives, classes, repetitions, ``^``, ``$`` and ``\b``; back-references and look-around, whose cost has no bound,
+are refused, and so are repetitions that multiply beyond ``REPEATS_MAX``.
 
-Messages are stored as JSON. So that few of them are read, they are first filtered by ``needles``: texts of which each
-match contains at least one, and which stand in JSON as they are.
+Messages are stored as JSON. To read few of them, they are first filtered by ``needles``: each match contains at least
+one, and JSON leaves them unchanged.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class MessageSpan:
 
 
 def spans_of(line: Line, last: int) -> list[MessageSpan]:
-    """Return the stretches of a line whose last message is known, the newest first."""
+    """Return the stretches of a line up to its last message, newest first."""
     ends = [*(one.seq for one in line.stretches), last]
     names = [*(one.id for one in line.stretches), line.own]
     starts = [1, *(end + 1 for end in ends)]
@@ -101,7 +101,7 @@ def spans_of(line: Line, last: int) -> list[MessageSpan]:
 
 
 def pattern_of(text: str, *, is_regex: bool) -> Pattern:
-    """Read a pattern. Raises Refused for a regular expression that is not safe."""
+    """Read a pattern. Raises RefusedPattern for an unsafe regular expression."""
     if not is_regex:
         literal = comparable(text).text
         return Pattern(literal, None, _likes(list(dict.fromkeys((text, literal))), pieces_of))
@@ -110,7 +110,7 @@ def pattern_of(text: str, *, is_regex: bool) -> Pattern:
 
 
 def _likes(literals: Sequence[str], pieces: Callable[[str], Sequence[str]] = lambda text: [text]) -> tuple[str, ...]:
-    """Return a LIKE pattern for each literal; none at all if one of them has nothing to filter by."""
+    """Return a LIKE pattern for each literal; none at all if one of them cannot filter."""
     needles = [max(_ESCAPED_IN_JSON.split(literal), key=len) for literal in literals]
     liked = (["".join(map(_like, piece)) for piece in pieces(needle)] for needle in needles)
     likes = tuple(dict.fromkeys(f"%{'%'.join(filter(None, parts))}%" for parts in liked))
@@ -118,7 +118,7 @@ def _likes(literals: Sequence[str], pieces: Callable[[str], Sequence[str]] = lam
 
 
 def _like(character: str) -> str:
-    """Return what a character is in LIKE; ``_`` for one whose case PostgreSQL's "C" collation does not know."""
+    """Return a character for LIKE; ``_`` if PostgreSQL's "C" collation does not know its case."""
     if character in "%_\\":
         return f"\\{character}"
     if character.isascii():
@@ -172,7 +172,7 @@ class _Reader:
                 self._literal(character, 1)
 
     def _write(self, written: str, *, repeatable: bool, taken: int | None = None) -> None:
-        """Write what is no literal."""
+        """Write a part that is not literal."""
         self.written.append(written)
         self.place += len(written) if taken is None else taken
         self.repeatable = repeatable
@@ -253,9 +253,9 @@ class _Reader:
 
 
 def found_in(text: str, literal: str) -> Iterator[SearchedLine]:
-    """Yield the lines in which a literal begins, each once, with its first place in the line.
+    """Yield the lines in which a literal begins, each once with the first place.
 
-    The forms of characters do not matter, nor the separators of numbers.
+    Forms of characters and separators of numbers do not matter.
     """
     last = 0
     number, counted = 1, 0
@@ -287,7 +287,7 @@ def shown(line: str, start: int, length: int) -> str:
 
 
 def take(spans: Sequence[MessageSpan], messages: int) -> tuple[list[MessageSpan], list[MessageSpan]]:
-    """Return the first spans that have so many messages in all, a span's newest first, and the rest."""
+    """Return the spans of the newest ``messages`` messages, and the rest."""
     taken: list[MessageSpan] = []
     rest = list(spans)
     while rest and messages > 0:
@@ -301,7 +301,7 @@ def take(spans: Sequence[MessageSpan], messages: int) -> tuple[list[MessageSpan]
 
 
 def below(spans: Sequence[MessageSpan], conversation_id: str, seq: int) -> list[MessageSpan]:
-    """Return what is left of spans that were read down to a message."""
+    """Return the rest of spans that were read down to a message."""
     place = next(i for i, span in enumerate(spans) if span.conversation_id == conversation_id)
     cut = MessageSpan(conversation_id, spans[place].first, seq - 1)
     return [*([cut] if cut.last >= cut.first else []), *spans[place + 1 :]]

@@ -1,7 +1,7 @@
-"""When an owner's memories are indexed for search, and how.
+"""Decide when to index an owner's memories for search, and how.
 
-An exact search takes CPU in proportion to the memories, a search by the index hardly more for many than for few. The
-index costs 7 kB and half a millisecond for each memory, so only owners that gain by it have one.
+The CPU of an exact search grows with the memories, that of a search by index hardly. The index costs 7 kB and half a
+millisecond for each memory, so only owners who gain by it have one.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ MEMBERS_MIN = 8
 
 
 def is_counted(new: Iterable[UUID]) -> bool:
-    """Return whether an owner with these new memories is to be counted. The last byte of an id is random."""
+    """Return whether to count an owner's memories after new ones: now and then, by the ids' random last byte."""
     return any(id_.int % LOOKED_AT == 0 for id_ in new)
 
 
 def lists(count: int) -> int:
-    """Return how many lists an index of so many vectors begins with."""
+    """Return the number of lists that an index of this many vectors begins with."""
     return max(1, min(LISTS_MAX, count // LIST_MIN))
 
 
 def share(count: int) -> int:
-    """Return how many of 256 vectors are the sample."""
+    """Return how many of 256 vectors belong to the sample."""
     return min(256, ceil(256 * SAMPLE / max(1, count)))

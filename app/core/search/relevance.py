@@ -117,7 +117,7 @@ APART = SLOPE * log(20)
 
 @dataclass(frozen=True, slots=True)
 class Favoured:
-    """A time whose passages score more; ``until`` is not part of it."""
+    """A time whose passages score more, excluding ``until``."""
 
     since: datetime
     until: datetime
@@ -125,9 +125,9 @@ class Favoured:
 
 
 def favoured(named: Iterable[Span], zone: tzinfo = UTC) -> tuple[Favoured, ...]:
-    """Return the times that count for more because a query names these days: the days, and those after them.
+    """Return the times whose passages score more because a query names these days: the days and the ones after.
 
-    ``zone``: where the days are.
+    ``zone``: the days' time zone.
     """
     times: list[Favoured] = []
     for one in named:
@@ -145,12 +145,12 @@ def _midnight(day: date, zone: tzinfo) -> datetime:
 
 
 def needed(asks: float | None) -> float:
-    """Return the score from which a result may answer a query that asks with a probability; None: nobody knows."""
+    """Return the score from which a result answers a query with this probability of asking; None: it is unknown."""
     return NEEDED if asks is None else NEEDED - PER_ODDS * log(max(asks, 1e-9) / max(1 - asks, 1e-9))
 
 
 def answers(score: float, coverage: float, asks: float | None) -> bool:
-    """Return whether a passage answers a query that asks for something said before with a probability."""
+    """Return whether a passage answers a query with this probability of asking for something said before."""
     if asks is None:
         return score >= HALF or coverage >= TELLING_COVERAGE
     is_told = asks >= ASKS_MIN or coverage >= TELLING_COVERAGE
@@ -158,19 +158,19 @@ def answers(score: float, coverage: float, asks: float | None) -> bool:
 
 
 def spread(model: str) -> tuple[float, float]:
-    """Return mean and standard deviation of the cosines of unrelated texts, as far as a model's name indicates."""
+    """Return mean and standard deviation of the cosines of unrelated texts, as known for a model's name."""
     if model.endswith("-centred"):
         return CENTRED_MEAN, CENTRED_DEVIATION
     return (E5_MEAN, E5_DEVIATION) if "e5" in model.lower() else (USUAL_MEAN, USUAL_DEVIATION)
 
 
 def relevance(score: float) -> float:
-    """Return a score on a scale from 0 to 1: a half at HALF, where about every second memory is one that was meant."""
+    """Return a score on a scale from 0 to 1. It is a half at HALF, where about every second memory is relevant."""
     return 1 / (1 + exp(min((HALF - score) / SLOPE, 700.0)))
 
 
 def score_of(relevant: float) -> float:
-    """Return the inverse of ``relevance``; of 0 and less, minus infinity."""
+    """Return the inverse of ``relevance``; minus infinity for 0 and less."""
     if relevant <= 0:
         return float("-inf")
     return HALF - SLOPE * log(1 / relevant - 1) if relevant < 1 else float("inf")
