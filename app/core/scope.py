@@ -32,7 +32,7 @@ class Scope:
 
     @staticmethod
     def read(text: str) -> Scope:
-        """Return a scope as it is stored."""
+        """Return the scope of a stored text."""
         kind, _, id_ = text.removeprefix(_FILES).partition(":")
         return Scope(_KINDS[kind], id_, text.startswith(_FILES))
 

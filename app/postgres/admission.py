@@ -1,7 +1,7 @@
-"""Let a caller in whom this process remembers, by the request's own statement instead of a look-up.
+"""Admit a remembered caller by the request's own statement instead of a look-up.
 
-Nothing that grants access is taken from memory. The first statement of such a request finds nothing and does nothing
-where anything that the caller was let in by has changed (``UNCHANGED``); any other one waits for a look-up first.
+Memory alone never grants access. The first statement of such a request finds and does nothing if anything that the
+caller was admitted by has changed (``UNCHANGED``). Every other statement waits for a look-up.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ UNCHANGED = f"""(:known::text IS NULL OR :known = CASE WHEN :key::uuid IS NULL
 
 @dataclass(slots=True)
 class Admission:
-    """The admission of a request's caller. As a context: what is remembered is confirmed before the block ends."""
+    """The admission of a request's caller. As a context manager, it confirms the caller before the block ends."""
 
     look_up: Callable[[], Awaitable[object]]
     """Raises what refuses the caller."""
@@ -61,7 +61,7 @@ CURRENT: ContextVar[Admission | None] = ContextVar("admission", default=None)
 
 
 async def settle() -> None:
-    """Look the caller up, unless that was done or a statement said that nothing changed."""
+    """Look the caller up, unless this was done or a statement showed that nothing changed."""
     mine = CURRENT.get()
     if mine is None or mine.known is None:
         return
@@ -74,9 +74,9 @@ async def settle() -> None:
 
 
 async def proven(ask: Callable[[UUID | None, str | None], Awaitable[Found]]) -> Found:
-    """Run a statement that has ``UNCHANGED``, given the key and what is known. If it finds nothing, ask again without.
+    """Run a statement with ``UNCHANGED``, given key and remembered facts. If it finds nothing, repeat it without.
 
-    What other tasks of the request ask meanwhile waits for a look-up.
+    Statements of the request's other tasks, and the repetition, wait for a look-up.
     """
     mine = CURRENT.get()
     if mine is None or mine.known is None:

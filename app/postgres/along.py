@@ -1,11 +1,11 @@
-"""Statements that read a conversation's history, rewritten to read it along a line.
+"""Rewrite statements that read a conversation's history to read it along a line.
 
-Each names the conversation as ``$2``. For a branch, a table of its history is read as the union of its own rows and of
-its ancestors' up to where it branched off. The statement of a conversation without ancestors is left as it is. Tables
-are found by their names: of a mark at each of two hundred places, a forgotten one would silently hide messages.
+Each names the conversation as ``$2``. For a branch, a table of its history becomes the union of its own rows and its
+ancestors' rows up to the fork. Without ancestors a statement stays unchanged. Tables are found by name, because a
+forgotten one among two hundred marks would silently hide messages.
 
-All ancestors are read at once, so that a plan is as small at any depth. Where rows are wanted in an order up to a
-limit, each is read by itself in that order: PostgreSQL merges them and stops at the limit.
+All ancestors are read at once, so that plans are small at any depth. Rows in an order up to a limit are read separately
+in that order: PostgreSQL merges them and stops at the limit.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ _PLACES = {"id": "text", "seq": "int", "page": "int", "at": "timestamptz"}
 
 
 def along(sql: str, line: str) -> tuple[str, tuple[object, ...]]:
-    """Return a statement as it reads along a line, and its further arguments."""
+    """Return a statement that reads along a line, and its further arguments."""
     if not isinstance(line, Line) or not line.is_in_tree:
         return sql, ()
     text, names = _rewritten(sql, len(line.stretches))
@@ -95,7 +95,7 @@ def along(sql: str, line: str) -> tuple[str, tuple[object, ...]]:
 
 @lru_cache(1024)
 def _rewritten(sql: str, ancestors: int) -> tuple[str, tuple[str, ...]]:
-    """Return the statement for so many ancestors, and what of each stretch it takes, as arrays."""
+    """Return the statement for a number of ancestors, and the members of stretches that it takes as arrays."""
     rewriting = _Rewriting(sql)
     text = _READ.sub(lambda found: rewriting.read(found, ancestors), sql) if ancestors else sql
     text = _IN_MIND.sub(lambda found: rewriting.in_mind(found[1], ancestors), text)
@@ -104,7 +104,7 @@ def _rewritten(sql: str, ancestors: int) -> tuple[str, tuple[str, ...]]:
 
 
 class _Rewriting:
-    """A statement on its way, with the arrays that it takes so far."""
+    """A statement being rewritten, with the arrays that it takes so far."""
 
     def __init__(self, sql: str) -> None:
         self._sql = sql
@@ -121,7 +121,7 @@ class _Rewriting:
         return re.sub(r"\{(\w+)\}", lambda found: f"{self._array(found[1])}[{ancestor}]", condition)
 
     def _of_row(self, condition: str) -> str:
-        """Return a condition with the places of the ancestor whose row it is."""
+        """Return a condition in terms of the ancestor to which a row belongs."""
         return self._at(condition, f"array_position({self._array('id')}, conversation_id)")
 
     def read(self, found: re.Match[str], ancestors: int) -> str:
@@ -139,7 +139,7 @@ class _Rewriting:
         return f"{found[1]} ({union}){found[4] or f' {name}'}"
 
     def in_mind(self, alias: str, ancestors: int) -> str:
-        """Return the memories that others of the tree do not keep from the line; what it shares as its own."""
+        """Return the memories that the line can see in its tree, with shared ones as its own."""
         by_message = _BY_MESSAGE.replace("created_at", "learnt_at")
         is_shared, root = "false", "$2"
         if ancestors:

@@ -1,4 +1,4 @@
-"""The depth of the queue: how much work waits, runs or is dead, and whether any worker takes it."""
+"""The depth of the queue: how much work waits, runs or is dead, and whether workers take it."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ NEGLECTED_OF_EACH = _SQL.statement("neglected_of_each", id="t.id")
 
 
 async def by_lane(database: Database, tenants: Sequence[UUID]) -> dict[str, Depth]:
-    """Return the depth of each lane, of some tenants together; lanes without work are left out."""
+    """Return the depth of each lane with work, summed over some tenants."""
     lanes: dict[str, Depth] = {}
     for row in await database.fetch_of_each(DEPTH_OF_EACH, DEPTH, tenants):
         depth = Depth(**{row["state"]: row["jobs"]}, unclaimed=row["unclaimed"], error=row["error"])
@@ -62,7 +62,7 @@ async def by_lane(database: Database, tenants: Sequence[UUID]) -> dict[str, Dept
 
 
 async def of_conversation(tx: ReadTx, conversation_id: str) -> tuple[Depth, int]:
-    """Return the depth of a conversation, and how many of its closed pages and long texts are not indexed yet."""
+    """Return the depth of a conversation's work, and the number of its closed pages and long texts without an index."""
     row = await tx.fetchrow(DEPTH_OF, conversation=conversation_id)
     assert row is not None
     values = dict(row)
@@ -71,7 +71,7 @@ async def of_conversation(tx: ReadTx, conversation_id: str) -> tuple[Depth, int]
 
 
 async def neglected(database: Database, tenants: Sequence[UUID]) -> dict[str, str | None]:
-    """Return the lanes with work that has been claimable for over a minute, each with the latest error of one."""
+    """Return the lanes with work that has been claimable for over a minute, each with a latest error."""
     rows = await database.fetch_of_each(NEGLECTED_OF_EACH, NEGLECTED, tenants)
     return {row["lane"]: row["error"] for row in rows}
 

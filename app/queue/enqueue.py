@@ -1,8 +1,8 @@
-"""Enqueue work, in the statement or transaction that makes it necessary.
+"""Enqueue work in the statement or transaction that makes it necessary.
 
-There is one row for each tenant, kind and subject. Enqueueing an existing row bumps its version: the worker that has it
-finds at the end that it must run again, so nothing that arrives meanwhile is lost. A dead job is revived, because what
-it failed on may have changed.
+There is one row for each tenant, kind and subject. Enqueueing an existing row raises its version, so that a worker that
+is running it sees at the end that it must run again: nothing that arrives meanwhile is lost. A dead job is revived,
+because the cause of its failure can be gone.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ SELECT $1, * FROM unnest($2::text[], $3::text[], $4::uuid[], $5::text[], $6::tex
 
 
 async def enqueue(tx: Tx, rows: Sequence[NewWork]) -> None:
-    """Enqueue rows in the transaction that makes them necessary; duplicates are enqueued once."""
+    """Enqueue rows, each once, in the transaction that makes them necessary."""
     if not rows:
         return
     some = in_lock_order(rows)
@@ -111,12 +111,12 @@ def summary(conversation_id: str, uid: UUID) -> NewWork:
 
 
 def archive_passages(archive: UUID, conversation_id: str | None) -> NewWork:
-    """Index what an append or an archiving left of a very long result."""
+    """Return the work that indexes the remaining passages of a very long result."""
     return PASSAGES.work(str(archive), conversation_id, archive=str(archive))
 
 
 def message_passages(conversation_id: str, uid: UUID, seq: int) -> NewWork:
-    """Return the work that indexes the passages of a very long message."""
+    """Return the work that indexes the remaining passages of a very long message."""
     return PASSAGES.work(f"{uid}:{seq}", conversation_id, seq=seq)
 
 
@@ -129,5 +129,5 @@ def search_index(owner: UUID) -> NewWork:
 
 
 def webhook(hook: UUID) -> NewWork:
-    """Deliver to a webhook what it has not got yet."""
+    """Return the work that delivers pending events to a webhook."""
     return WEBHOOK.work(str(hook), None, webhook=str(hook))

@@ -1,14 +1,13 @@
 """The worker's loop: claim jobs, keep their leases alive, and settle their outcomes.
 
-One loop looks for work: for all tenants when it is notified of new work and once a second; for one tenant when one of
-its jobs has ended, which may have blocked others. Each lane has its own slots, so that a slow or failing provider
-delays no other work. Tenants take turns at free slots; if there are several, none can fill a lane or exceed the share
-in the settings.
+One loop looks for work: for all tenants on notification and once a second, and for one tenant when a job of it has
+ended, which can have blocked others. Each lane has its own slots, so that a slow or failing provider delays no other
+work. Tenants take turns at free slots. If several have work, none can fill a lane or exceed the share in the settings.
 
 A lane whose provider rejects our credentials pauses: its jobs are released without counting the attempt, and once a
 minute one of them probes. The lane resumes as soon as one of its jobs succeeds.
 
-Every failure here is logged and retried; no job can end the loop.
+Failures of the loop are logged and retried. No job can end it.
 """
 
 from __future__ import annotations
@@ -110,8 +109,8 @@ class Loop:
         stopped: dict[str, str] | None = None,
         pace: Pace | None = None,
     ) -> None:
-        """Configure the loop. ``tenants`` returns those that can have work; ``came`` is set when there is some;
-        ``stopped`` receives the paused lanes with their reasons.
+        """Configure the loop. ``tenants`` returns those that can have work, ``came`` is set when work arrives, and
+        ``stopped`` receives paused lanes with reasons.
         """
         self._database = database
         self._list_tenants = tenants
@@ -131,7 +130,7 @@ class Loop:
         self._is_ending = False
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Run until ``stop`` is set; then give running jobs a moment to end before releasing them."""
+        """Run until ``stop`` is set. Then give running jobs a moment to end, and release the others."""
         heart = asyncio.create_task(self._keep_leases())
         try:
             while not stop.is_set():
@@ -218,7 +217,7 @@ class Loop:
     # --- Running jobs -----------------------------------------------------------------------------------
 
     async def _work(self, lane: _LaneState, claimed: Claimed) -> None:
-        """Run one job from claim to end; never raises."""
+        """Run one job from claim to end. Never raises."""
         task = asyncio.current_task()
         assert task is not None
         logs.bind(job_id=str(claimed.id), tenant=str(claimed.tenant))
@@ -267,7 +266,7 @@ class Loop:
                 assert_never(never)
 
     async def _settle(self, ending: Awaitable[bool], claimed: Claimed) -> str | None:
-        """Settle a job; ``lost`` if the database cannot be reached: the lease then expires and the job is reaped."""
+        """Settle a job; ``lost`` if the database is unreachable, and then the lease expires and the job is reaped."""
         try:
             return None if await ending else "lost"
         except Exception as error:  # noqa: BLE001 - the reaper is there for this
@@ -287,7 +286,7 @@ class Loop:
             self._stopped.pop(lane.name, None)
 
     async def _keep_leases(self) -> None:
-        """Extend the lease of each running job three times per lease. A job that is no longer ours is cancelled."""
+        """Extend the lease of each running job three times per lease. Cancel jobs whose lease was lost."""
         while True:
             await asyncio.sleep(self._pace.lease / 3)
             for lane in self._lanes:

@@ -1,7 +1,7 @@
-"""Events: what happened, written in the transaction that did it, numbered once that is committed, and then sent.
+"""Events: written in the transaction that causes them, numbered after its commit, then sent.
 
-A row has no number until a worker gives it one, in an order in which no later commit can come before it: so whoever
-reads by number misses nothing. Rows are written only for tenants that have events on.
+A worker numbers rows in an order that no later commit can precede, so readers by number miss nothing. Rows are written
+only for tenants with events on.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ DELIVERED, FAILED = _SQL.statement("delivered"), _SQL.statement("failed")
 
 
 async def tell(tx: Tx, *events: NewEvent) -> None:
-    """Write events in the transaction that makes them true, if the tenant has them on."""
+    """Write events in the transaction that causes them, if the tenant has events on."""
     if events:
         await tx.execute(
             TELL, ids=[e.id for e in events], types=[e.type for e in events], data=[e.data for e in events]
@@ -78,7 +78,7 @@ UNNUMBERED = "SELECT DISTINCT tenant_id AS tenant FROM events WHERE seq IS NULL"
 
 
 async def unnumbered(database: Database) -> list[UUID]:
-    """Return the tenants that have something to do for ``number``."""
+    """Return the tenants with work for ``number``."""
     async with database.watching() as connection:
         return sorted(row["tenant"] for row in await connection.fetch(UNNUMBERED))
 
@@ -91,7 +91,7 @@ WEBHOOKS = f"SELECT {_HOOK} FROM webhooks WHERE tenant_id = $1 ORDER BY id"
 
 
 async def number(tx: Tx) -> int:
-    """Number a tenant's new events, and enqueue their delivery to its webhooks; how many they were."""
+    """Number a tenant's new events, enqueue their delivery to its webhooks, and return their count."""
     last = await tx.fetchval(HOLD)
     await tx.execute(DROP_UNFOUNDED)
     rows = await tx.fetch(NUMBER, last=last)
@@ -117,12 +117,12 @@ class StoredEvent:
 
     @property
     def body(self) -> str:
-        """Return it as it is sent, by webhook and by stream."""
+        """Return the event's body, for webhooks and streams."""
         return webhooks.body(self.id, self.seq, self.type, json.loads(self.data))
 
 
 async def after(database: Database, tenant: UUID, seq: int) -> list[StoredEvent]:
-    """Return the next events after one, at most two hundred."""
+    """Return at most two hundred events after one."""
     return [StoredEvent(*row) for row in await database.fetch_all(AFTER, str(tenant), seq=seq)]
 
 
@@ -156,7 +156,7 @@ class StoredWebhook:
 
 @dataclass(frozen=True, slots=True)
 class Receiver:
-    """A webhook to deliver to, and how far it got."""
+    """A webhook to deliver to, and its progress."""
 
     url: str
     secret: str
@@ -176,7 +176,7 @@ async def add_webhook(tx: Tx, id_: UUID, url: str, secret: str, types: Sequence[
 
 
 async def remove_webhook(tx: Tx, id_: UUID) -> StoredWebhook | None:
-    """Remove a webhook; None if there is no such. Events stay on, for streams."""
+    """Remove a webhook; None if it does not exist. Events stay on, for streams."""
     row = await tx.fetchrow(REMOVE, id_)
     return StoredWebhook(*row) if row is not None else None
 
@@ -186,7 +186,7 @@ async def count_webhooks(tx: ReadTx) -> int:
 
 
 async def receiver(tx: ReadTx, id_: UUID) -> Receiver | None:
-    """Return a webhook to deliver to; None if it was removed or turned off."""
+    """Return a webhook to deliver to; None if it is removed or turned off."""
     row = await tx.fetchrow(RECEIVER, id_)
     return Receiver(*row) if row is not None else None
 
@@ -197,7 +197,7 @@ async def next_event(tx: ReadTx, receiver: Receiver) -> StoredEvent | None:
 
 
 async def note_delivery(tx: Tx, id_: UUID, seq: int, problem: str | None, *, is_gone: bool = False) -> bool:
-    """Move the cursor past a delivered event, or note the failure; return whether the webhook gets no more."""
+    """Move the cursor past a delivered event, or note the failure. Return whether the webhook was turned off."""
     if problem is None:
         await tx.execute(DELIVERED, id=id_, seq=seq)
         return False
@@ -208,5 +208,5 @@ async def note_delivery(tx: Tx, id_: UUID, seq: int, problem: str | None, *, is_
 
 
 async def prune(tx: Tx, before: UUID) -> bool:
-    """Forget old events, some at a time; return whether there may be more."""
+    """Delete some old events. Return whether there can be more."""
     return await tx.execute(PRUNE, before=before, limit=PRUNED_AT_ONCE) == PRUNED_AT_ONCE

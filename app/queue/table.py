@@ -98,7 +98,7 @@ class Claimed:
 
 
 def backoff(attempts: int, random: float, retry_after: float | None = None) -> float:
-    """Return the seconds to wait after so many attempts: exponential with full jitter.
+    """Return the seconds to wait after a number of attempts: exponential with full jitter.
 
     ``random`` is from 0 to 1. The wait is at least what the provider asked for, which is capped at a minute.
     """
@@ -123,7 +123,7 @@ SOME, CLAIM = _SQL.statement("some"), _SQL.statement("claim")
 
 
 async def busy(database: Database) -> list[UUID]:
-    """Return the tenants that have work, and one without if only one has: it must not fill a lane where others are."""
+    """Return the tenants with work, and another one if only one has: it must not fill a lane while others exist."""
     async with database.watching() as connection:
         rows = await connection.fetch(str(BUSY_ON_CITUS if database.is_sharded else BUSY))
         rows += await connection.fetch(str(SOME)) if len(rows) == 1 else []
@@ -131,7 +131,7 @@ async def busy(database: Database) -> list[UUID]:
 
 
 async def due(database: Database, tenants: Sequence[UUID]) -> dict[str, set[UUID]]:
-    """Return the tenants that may have something to claim, by lane."""
+    """Return the tenants that can have claimable work, by lane."""
     found: dict[str, set[UUID]] = {}
     for row in await database.fetch_of_each(DUE, DUE_OF_TENANT, tenants):
         found.setdefault(row["lane"], set()).add(row["tenant"])
@@ -139,7 +139,7 @@ async def due(database: Database, tenants: Sequence[UUID]) -> dict[str, set[UUID
 
 
 async def astray(database: Database, tenants: Sequence[UUID], lease_seconds: float = LEASE_SECONDS) -> list[UUID]:
-    """Return the tenants that have something to do for ``reap`` or ``bring_back``."""
+    """Return the tenants with work for ``reap`` or ``bring_back``."""
     lease = timedelta(seconds=lease_seconds)
     found = await database.fetch_of_each(ASTRAY, ASTRAY_OF_TENANT, tenants, lease=lease)
     return [row["tenant"] for row in found]
@@ -153,7 +153,7 @@ UPDATE work SET due = now() + CASE WHEN token IS NULL THEN interval '0' ELSE $2:
 
 
 async def bring_back(database: Database, tenant: UUID, lease_seconds: float = LEASE_SECONDS) -> int:
-    """Make due what lies further ahead than any wait, after the clock was set back; how much it was."""
+    """Make jobs due that lie further ahead than any wait, because the clock was set back. Return their number."""
     async with database.begin(tenant) as tx:
         return await tx.execute(BRING_BACK, timedelta(seconds=lease_seconds))
 
@@ -167,7 +167,7 @@ async def claim(
     *,
     lease_seconds: float = LEASE_SECONDS,
 ) -> list[Claimed]:
-    """Claim up to ``limit`` jobs, each in its own transaction: one that held several could deadlock with another."""
+    """Claim up to ``limit`` jobs, each in its own transaction, because transactions holding several could deadlock."""
     got: list[Claimed] = []
     try:
         while len(got) < limit and (one := await _claim_one(database, tenant, lane, kinds, lease_seconds)):
@@ -199,7 +199,7 @@ BEAT = f"UPDATE work SET due = now() + $5::interval WHERE {_HELD}"
 
 
 async def beat(database: Database, claimed: Claimed, *, lease_seconds: float = LEASE_SECONDS) -> bool:
-    """Return whether the job is still ours. One job at a time: holding one row, it can be in no deadlock."""
+    """Extend a lease. Return whether the job is still ours. One job at a time, so that no deadlock is possible."""
     async with database.begin(claimed.tenant) as tx:
         return bool(await tx.execute(BEAT, *_key(claimed), timedelta(seconds=lease_seconds)))
 
@@ -221,13 +221,13 @@ UPDATE work SET token = NULL, claimed = NULL, due = now(), created_at = now(), a
 
 
 async def finish(tx: Tx, claimed: Claimed) -> None:
-    """Run the last statement of the transaction that writes the result. Raises LeaseLost."""
+    """Finish a job, as the last statement of the transaction that writes its result. Raises LeaseLost."""
     if not await tx.execute(DELETE, *_key(claimed)):
         await requeue(tx, claimed)
 
 
 async def requeue(tx: Tx, claimed: Claimed) -> None:
-    """Requeue a job instead of finishing it: it did nothing, or only part of its work. Raises LeaseLost."""
+    """Requeue a job that did nothing or only part of its work, instead of finishing it. Raises LeaseLost."""
     if not await tx.execute(REARM, *_key(claimed)):
         raise LeaseLost
 
@@ -251,9 +251,9 @@ RETURNING failed_at IS NOT NULL AS dead
 async def fail(
     database: Database, claimed: Claimed, error: str, retry_in: float | None, *, is_transient: bool = False
 ) -> bool:
-    """Try again in ``retry_in`` seconds, or never (None). ``error`` must hold nothing that somebody said, nor a key.
+    """Retry a job in ``retry_in`` seconds, or never (None). ``error`` must contain no user content and no key.
 
-    False if the job was no longer ours.
+    Return False if the job was no longer ours.
     """
     async with database.begin(claimed.tenant) as tx:
         if retry_in is None:
@@ -266,7 +266,7 @@ async def fail(
 
 
 async def _tell_of_death(tx: Tx, kind: str, id_: UUID, conversation_id: str | None) -> None:
-    """Tell that a job is dead; of one that tells, nothing, or no end would be."""
+    """Write the event that a job is dead, except for a delivery job, whose own event would never end."""
     if kind != WEBHOOK.name:
         dead = outbox.event("job.dead", job_id=str(id_), kind=kind, conversation_id=conversation_id)
         await outbox.tell(tx, dead)
@@ -281,7 +281,7 @@ UPDATE work SET token = NULL, claimed = NULL, attempts = attempts - 1, due = now
 
 
 async def release(database: Database, claimed: Claimed, *, error: str | None = None, after_seconds: float = 0) -> bool:
-    """Give the job back without burning the attempt. False if it was no longer ours."""
+    """Give a job back without counting the attempt. Return False if it was no longer ours."""
     later = timedelta(seconds=after_seconds)
     async with database.begin(claimed.tenant) as tx:
         return bool(await tx.execute(RELEASE, *_key(claimed), later, error and _storable(error)))
@@ -305,7 +305,7 @@ UPDATE work SET token = NULL, claimed = NULL, error = $5, due = now() + coalesce
 
 
 async def reap(database: Database, tenant: UUID, random: Callable[[], float]) -> int:
-    """Take back what dead workers left, a hundred jobs at once; how many. Their attempts count."""
+    """Take back up to a hundred jobs of dead workers and return their number. Their attempts count."""
     async with database.begin(tenant) as tx:
         if rows := await tx.fetch(EXPIRED):
             reaped = [_reaped(tenant, row, random()) for row in rows]
@@ -333,7 +333,7 @@ UPDATE work SET {_REVIVED} WHERE tenant_id = $1 AND id = ANY (ARRAY(
 
 
 async def retry(tx: Tx, job: UUID) -> ListedJob | None:
-    """Bring a dead letter back; what is not dead stays as it is. The job as it is then, None if there is none."""
+    """Revive a job if it is dead. Return it afterwards; None if it does not exist."""
     await revive(tx, job)
     row = await tx.fetchrow(FIND, job)
     return ListedJob(*row) if row is not None else None
@@ -346,7 +346,7 @@ async def revive(tx: Tx, job: UUID) -> int:
 
 
 async def retry_some(tx: Tx, limit: int) -> int:
-    """Bring up to so many dead letters back; how many."""
+    """Revive up to ``limit`` dead jobs and return their number."""
     wake_at_commit(tx)
     return await tx.execute(RETRY_SOME, limit)
 
@@ -379,11 +379,11 @@ SELECT {_JOB} FROM work WHERE tenant_id = $1 AND failed_at IS NOT NULL AND id > 
 
 
 async def dead_letters(tx: ReadTx, after: UUID | None, limit: int) -> list[ListedJob]:
-    """List dead jobs in the order in which they were first enqueued."""
+    """List dead jobs in order of their first enqueueing."""
     return [ListedJob(*row) for row in await tx.fetch(DEAD, after or UUID(int=0), limit)]
 
 
 async def browse(tx: ReadTx, conversation_id: str | None, limit: int) -> list[ListedJob]:
-    """List jobs in every state, of one conversation or all, in the order in which they were first enqueued."""
+    """List jobs in every state, of one conversation or all, in order of their first enqueueing."""
     rows = await (tx.fetch(ALL, limit) if conversation_id is None else tx.fetch(ALL_OF, conversation_id, limit))
     return [ListedJob(*row) for row in rows]

@@ -17,14 +17,14 @@ class TryAgain:
 
 @dataclass(frozen=True, slots=True)
 class DeadLetter:
-    """Do not try the job again until a person or new work brings it back."""
+    """Do not try the job again until a person or new work revives it."""
 
     error: str
 
 
 @dataclass(frozen=True, slots=True)
 class StopLane:
-    """Give the job back and let its lane rest: no job of the lane would succeed."""
+    """Give the job back and pause its lane: no job of the lane would succeed now."""
 
     error: str
 
