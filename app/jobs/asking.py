@@ -1,4 +1,4 @@
-"""Shared by jobs that call a model: how much of a conversation fits a prompt, and whose fault a refusal is."""
+"""Shared by jobs that call a model: how much of a conversation fits a prompt, and the cause of a refusal."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ MESSAGE_FRAME = 6
 
 
 def prompt_room(chat: Chat) -> int:
-    """Return how many tokens of a prompt messages may take."""
+    """Return the tokens of a prompt that messages can take."""
     return min(PROMPT_TOKENS_MAX, int(chat.context_window * PROMPT_SHARE))
 
 
 def excerpts_of(rows: Sequence[HistoryMessage]) -> list[Excerpt]:
-    """Return the messages to show a model, without those models never see and recalled ones; not weighed yet."""
+    """Return the messages to show a model, not yet weighed, without recalled ones and those that no model sees."""
     excerpts = [
         Excerpt(
             row.seq,
@@ -53,7 +53,7 @@ def excerpts_of(rows: Sequence[HistoryMessage]) -> list[Excerpt]:
 
 
 def covered_by(shown: Sequence[Excerpt]) -> Covered:
-    """Return what a reply about these messages covers. Results of tools do not tell its language."""
+    """Return what a reply about these messages covers. Tool results do not count for its language."""
     counts = [script_counts(message.text) for message in shown if message.role != "tool"]
     scripts = sum(han for han, _ in counts), sum(latin for _, latin in counts)
     return Covered(wording_of("\n".join(message.text for message in shown)), scripts)

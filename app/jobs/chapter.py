@@ -1,6 +1,6 @@
 """Name a closed chapter: a model's title for the map of a conversation, before the chapter's own terms.
 
-The model reads the lines of the chapter's pages, not their messages. Where it cannot, the terms stand alone.
+The model reads the lines of the chapter's pages, not their messages. Without a title the terms stand alone.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ async def name_chapter(runtime: Runtime, claimed: Claimed) -> None:
 
 
 async def _gather(runtime: Runtime, claimed: Claimed) -> _Unnamed | None:
-    """Gather the chapter and what its pages tell; None if it has a name already, or is gone."""
+    """Return the chapter and the lines of its pages; None if it has a name already or is gone."""
     assert claimed.conversation_id is not None
     first_page, uid = int(claimed.args["first_page"]), UUID(claimed.subject.split(":")[0])
     async with runtime.database.snapshot(claimed.tenant) as tx:

@@ -2,11 +2,10 @@
 
 The append records what needs a vector in ``unembedded``. A job reads a batch from there, the newest first, embeds it
 without holding a connection, and writes it in a transaction that removes the records. If more are left, the same
-transaction requeues the job behind those that wait: so owners take turns, and an owner with many memories delays
-another by a batch.
+transaction requeues the job behind the waiting ones, so that owners take turns and each delays others by a batch only.
 
-Words alone find what is not worth a vector: calls, placeholders, whose archives have vectors of their own, and all but
-the first passage of a tool's result.
+Some texts are not worth a vector and are found by their words alone: calls, placeholders, whose archives have vectors,
+and all but the first passage of a tool result.
 
 A text that the provider will never accept costs only its own memory the vector: the batch is halved until the text is
 alone. If the provider refuses most texts, or a harmless one, they are not at fault: they still need vectors, and the
@@ -47,8 +46,8 @@ _logger = logging.getLogger(__name__)
 
 
 async def embed(runtime: Runtime, claimed: Claimed, large: int = LARGE) -> None:
-    """Do one job. Raises a ProviderError other than RefusedInput; what was written before stays, and what has no vector
-    then still wants one. ``large``: memories from which on an owner has a search index.
+    """Do one job. Raises a ProviderError other than RefusedInput. What was written before stays, and memories without a
+    vector still want one. ``large``: the number of memories from which an owner has a search index.
     """
     embedder, tenant, owner = runtime.embedder, claimed.tenant, UUID(claimed.subject)
     if embedder is None:
@@ -87,7 +86,7 @@ async def embed(runtime: Runtime, claimed: Claimed, large: int = LARGE) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Vectors:
-    """Vectors of texts, and the texts that the provider refused, each by itself."""
+    """The vectors of texts, and the texts that the provider refused even alone."""
 
     vectors: list[tuple[UUID, Vector]] = field(default_factory=list)
     refused: dict[UUID, RefusedInput] = field(default_factory=dict)
@@ -97,7 +96,7 @@ class _Vectors:
 
 
 async def _fault(embedder: Embedder, found: _Vectors) -> RefusedCaller | None:
-    """Return the fault of a provider that refuses most texts; None if those that it refused are to blame."""
+    """Return the fault of a provider that refuses most texts; None if the refused texts are to blame."""
     if not found.refused:
         return None
     refusal = next(iter(found.refused.values()))
@@ -110,7 +109,7 @@ async def _fault(embedder: Embedder, found: _Vectors) -> RefusedCaller | None:
 async def _asked_again(
     runtime: Runtime, embedder: Embedder, found: _Vectors, texts: Sequence[tuple[UUID, str]], *, is_last: bool
 ) -> _Vectors:
-    """Ask once more for the texts that were refused: the provider may have refused everything until a moment ago."""
+    """Ask again for the refused texts, because the provider could have refused everything for a moment."""
     refused = [(id_, text) for id_, text in texts if id_ in found.refused]
     again = await _vectors(runtime, embedder, refused, is_last=is_last)
     if again.refused:
@@ -130,7 +129,7 @@ async def _takes_harmless(embedder: Embedder) -> bool:
 async def _vectors(
     runtime: Runtime, embedder: Embedder, texts: Sequence[tuple[UUID, str]], *, is_last: bool
 ) -> _Vectors:
-    """Return the vectors of all texts that the provider takes. Raises a ProviderError if it gives no usable ones."""
+    """Return the vectors of all texts that the provider accepts. Raises a ProviderError if none is usable."""
     if not texts:
         return _Vectors()
     try:
@@ -152,7 +151,7 @@ async def _vectors(
 async def _halves(
     runtime: Runtime, embedder: Embedder, texts: Sequence[tuple[UUID, str]], *, is_last: bool
 ) -> _Vectors:
-    """Embed two halves separately; on the last attempt one may fail if the other has vectors."""
+    """Embed two halves separately. On the last attempt one can fail if the other succeeds."""
     found = _Vectors()
     unusable: UnusableReply | None = None
     half = len(texts) // 2
@@ -170,7 +169,7 @@ async def _halves(
 
 
 async def _texts(tx: ReadTx, rows: Sequence[WaitingMemory]) -> tuple[list[HistoryMessage], list[str]]:
-    """Return the messages that memories are of, with those before them, and the memories' texts."""
+    """Return the messages of some memories, with the messages before them, and the memories' texts."""
     places = {row.place for row in rows if row.type == "episode"}
     places |= {(conversation, seq - 1) for conversation, seq in places}
     told = await messages.by_place(tx, sorted(places))
@@ -212,10 +211,10 @@ def _between(offsets: Sequence[int], start: int, end: int) -> list[int]:
 
 
 async def reembed(runtime: Runtime) -> None:
-    """Mark what has no vector of the configured model, and enqueue its embedding: at start, in the background.
+    """Mark memories without a vector of the configured model and enqueue their embedding, in the background at start.
 
-    So vectors of another model are replaced one by one, and memories from a time without embeddings get theirs.
-    Raises a ProviderError while the model cannot be asked how wide its vectors are.
+    So vectors of another model are replaced one by one, and memories from before embeddings get theirs. Raises a
+    ProviderError while the width of the model's vectors is unknown.
     """
     embedder = runtime.embedder
     if embedder is None:
@@ -235,7 +234,7 @@ async def reembed(runtime: Runtime) -> None:
 
 
 async def _forget_indexes(runtime: Runtime) -> None:
-    """Search without indexes: nothing adds to them where memories get no vectors."""
+    """Drop all search indexes, because without embeddings nothing extends them."""
     for tenant in await tenants(runtime.database):
         async with runtime.database.begin(tenant) as tx:
             await search_index.forget_all(tx)

@@ -1,9 +1,9 @@
-"""Indexing a closed page: its title, a line for each message, topics, and what people said that is worth keeping.
+"""Index a closed page: its title, a line for each message, topics, and what people said that is worth keeping.
 
-One call of the model writes them all, as JSON. A reply that cannot be used is sent back once with what is wrong with
-it; after that, and where no model is configured or it refuses the page, the page is indexed extractively. A refusal
-is raised besides, so that the job is a dead letter that people see and may try again. A provider that is down is the
-queue's matter: the job raises, and is tried again later.
+One model call writes them all, as JSON. An unusable reply is sent back once with its faults. After that, or if no model
+is configured or it refuses the page, the page is indexed extractively. A refusal is raised as well, so that the job
+becomes a dead letter that people see and can retry. If the provider is down, the job raises and the queue retries it
+later.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ ERROR_CHARACTERS = 300
 
 @dataclass(frozen=True, slots=True)
 class _ForModel:
-    """The parts of the page that only a model is shown."""
+    """The parts of the page that only a model sees."""
 
     conversation: Conversation
     excerpts: Sequence[Excerpt]
@@ -118,7 +118,7 @@ async def _gather(runtime: Runtime, claimed: Claimed) -> _Page | None:
 
 
 async def _show(runtime: Runtime, tenant: UUID, uid: UUID, page: Unindexed) -> _ForModel | None:
-    """Gather what a model is shown; None if the conversation is gone, even if its id is in use again.
+    """Gather the page for a model; None if the conversation is gone, even if its id is in use again.
 
     Any other change since the page was read is detected when the result is applied.
     """
@@ -184,7 +184,7 @@ async def _decide(runtime: Runtime, claimed: Claimed, page: _Page) -> _Indexed:
 
 
 async def _agreed(runtime: Runtime, tenant: UUID, texts: Mapping[int, str], reply: PageReply) -> PageReply:
-    """Return a reply whose wishes hold where a head finds in their words what the model says."""
+    """Return the reply with those wishes held for which a head agrees with the model."""
     wishes = [
         replace(one, wish=replace(one.wish, reach="user"), is_certain=True)
         if not one.is_certain and not one.wish.ends and await noticing.agrees(runtime, tenant, one.wish, texts[one.seq])

@@ -3,8 +3,8 @@
 A reply without a title or without a single line is rejected as a whole (and requested once more). Of everything else,
 only the unusable parts are dropped: a line for a message that was not shown, "None", a text that loops or is in another
 language than the page (``core.window.replies``). Every memory must quote a user's message (``extractive.own_words``),
-so that no tool result can create one. What is to be kept in mind is its quotation: it holds if its words show that it
-is meant for good, and is proposed otherwise. A model ends nothing.
+so that no tool result can create one. The quotation is what is kept in mind: held if its words show a lasting wish,
+proposed otherwise. A model's reply never ends a memory.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ def _topics(value: Any, covered: Covered) -> list[str]:
 def _memories(
     value: Any, said: Mapping[int, Excerpt], covered: Covered, kept: Sequence[str]
 ) -> tuple[list[MemoryFound], list[WishFound]]:
-    """Return what the user's own words say, and what they want kept to. ``kept``: what is in mind already."""
+    """Return the memories and wishes in the user's own words. ``kept``: what is in mind already."""
     memories: dict[str, MemoryFound] = {}
     wishes: list[WishFound] = []
     for item in _items(value):
@@ -137,7 +137,7 @@ def _memories(
 
 
 def _wish(item: Mapping[str, Any], words: str, message: Excerpt) -> WishFound:
-    """Return a wish as its words show it, unless they play a role; what only the model says is a proposal."""
+    """Return a wish as its words show it, unless they play a role. Without such words it is a proposal."""
     seq, shown = message.seq, wish_of(words) if speaks_for_itself(words, message.text) else None
     if shown is not None and not item.get("ends"):
         return WishFound(shown, seq, is_certain=True, until=_until(item.get("until")))

@@ -24,14 +24,14 @@ REFUSED_MIN = 4
 
 
 def refuses_most(refused: int, taken: int, *, takes_harmless: bool) -> bool:
-    """Return whether the provider or the settings are at fault, and not the text that was sent."""
+    """Return whether the provider or the settings are at fault rather than the texts sent."""
     if not refused:
         return False
     return not takes_harmless or (refused >= REFUSED_MIN and refused > taken)
 
 
 def fault_of_all(refusal: RefusedInput) -> RefusedCaller:
-    """Return what to raise where nearly every input is refused: its lane rests."""
+    """Return the error to raise if nearly every input is refused, which pauses the lane."""
     return RefusedCaller(f"{refusal}, as to nearly everything it is asked: check the model and its settings")
 
 

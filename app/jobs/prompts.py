@@ -39,7 +39,7 @@ def chapter_request(lines: Sequence[Excerpt], language: Language) -> list[dict[s
 
 
 def corrected(request: Sequence[dict[str, Any]], reply: str, error: str, language: Language) -> list[dict[str, Any]]:
-    """Return the same request with the reply that cannot be used and why."""
+    """Return the request with the unusable reply and its faults added."""
     again = {"role": "user", "content": _WORDS[language]["again"].format(error)}
     reply_messages = [{"role": "assistant", "content": reply}] if reply else []
     return [*request, *reply_messages, again]

@@ -1,8 +1,8 @@
 """Build the search index of an owner with very many memories.
 
 The index says which memories have a term (``postings``), and which vectors are near each other (``listed``, by the
-centroids of ``search_indexes``). A search looks up candidates there, and then reads and scores the memories
-themselves. Rows of the index go with their memories by foreign key.
+centroids of ``search_indexes``). A search looks up candidates there, then reads and scores the memories themselves.
+Foreign keys delete index rows with their memories.
 
 The job makes centroids by k-means of a sample, then goes through the owner's memories, a batch in each transaction. The
 owner is searched exactly until that is done. Whatever gets its vector after the index began is indexed by the embedding
@@ -27,7 +27,7 @@ BATCH = 250
 
 
 async def index_search(runtime: Runtime, claimed: Claimed, large: int = LARGE, batch: int = BATCH) -> None:
-    """Do a step, and requeue the job behind those that wait. ``large``: memories from which on an owner is indexed."""
+    """Do a step, and requeue the job behind the waiting ones. ``large``: the number of memories that needs an index."""
     tenant, owner = claimed.tenant, UUID(claimed.subject)
     async with runtime.database.snapshot(tenant) as tx:
         model = await embeddings.current(tx)

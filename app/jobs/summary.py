@@ -95,7 +95,7 @@ async def _gather(runtime: Runtime, claimed: Claimed) -> _Due | None:
 
 
 async def _sound(tx: ReadTx, conversation_id: str, old: StoredSummary, cap: int) -> StoredSummary:
-    """Return the old summary; if it only refuses, the telling lines of the messages that it covers."""
+    """Return the old summary, or if that is a refusal, the informative lines of its messages."""
     if not replies.is_refusal(old.text):
         return old
     rows = await messages.lines_through(tx, conversation_id, old.through_seq, REDONE_LINES)
@@ -104,7 +104,7 @@ async def _sound(tx: ReadTx, conversation_id: str, old: StoredSummary, cap: int)
 
 
 async def _within(runtime: Runtime, chat: Chat, due: _Due) -> _Due:
-    """Return as many of the messages as one call can hold, each cut to a bounded length."""
+    """Return as many messages as fit one call, each cut to a bounded length."""
     room = prompt_room(chat)
     bounds = {"user": min(USER_TOKENS_MAX, room // 2)}
     excerpts = [
@@ -135,7 +135,7 @@ async def _decide(runtime: Runtime, claimed: Claimed, due: _Due) -> StoredSummar
 
 
 def _extractive(due: _Due) -> list[str]:
-    """Summarise without the model what it refuses: the telling lines, after those of the old summary."""
+    """Summarise without the model what it refuses: informative lines, added to the old summary's."""
     lines = [(e.role, " ".join(e.text.split())[:LINE_CHARACTERS]) for e in due.excerpts]
     new = summarize_lines(lines, max_items=max(1, len(lines) // 3), max_chars=due.cap)
     old = due.old.text.split("\n") if due.old.text else []
@@ -143,7 +143,7 @@ def _extractive(due: _Due) -> list[str]:
 
 
 async def _write(runtime: Runtime, claimed: Claimed, due: _Due) -> tuple[list[str], str]:
-    """Return the new summary's lines, which may be over the cap still, and the model's name. Raises a ProviderError."""
+    """Return the new summary's lines, possibly still over the cap, and the model's name. Raises a ProviderError."""
     old, lines, model = due.old.text, list[str](), ""
     taken: list[SummaryStep] = []
     while True:

@@ -1,7 +1,7 @@
-"""Deliver events to one webhook, one after the other, from its cursor on.
+"""Deliver events to one webhook in order, from its cursor on.
 
-There is one job a webhook, so a receiver that hangs delays no other, and gets its events in order. A failed delivery is
-repeated with the same ``webhook-id``, by `policy.judge` less and less often; see `core.edge.webhooks`.
+Each webhook has one job, so a hanging receiver delays no other. A failed delivery is repeated with the same
+``webhook-id``, less and less often (`policy.judge`); see `core.edge.webhooks`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ WORK_SECONDS = 60.0
 
 
 async def deliver(runtime: Runtime, claimed: Claimed) -> None:
-    """Send what the webhook has not got yet. Raises UndeliveredError or LeaseLost."""
+    """Send the webhook's pending events. Raises UndeliveredError or LeaseLost."""
     hook, ends_at = UUID(claimed.args["webhook"]), time.monotonic() + WORK_SECONDS
     while time.monotonic() < ends_at:
         async with runtime.database.snapshot(claimed.tenant) as tx:

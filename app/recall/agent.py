@@ -1,4 +1,4 @@
-"""The recall agent's rules, independent of any model or database: its next moves, and when it is finished.
+"""The recall agent's rules, independent of any model or database: its permitted moves, and its end.
 
 An iteration looks at a number of the conversation's latest messages. Asking for more of them ends it and begins the
 next. Only a handoff ends the task; if the agent uses up its limits without one, its results are handed over on its
@@ -39,7 +39,7 @@ def said(what: str, language: Language) -> str:
 
 
 def as_sizes(given: Mapping[str, Any], messages: int) -> Mapping[str, Any]:
-    """Return an expansion's arguments with ``messages``, its second form (how many more), as the size wanted."""
+    """Return an expansion's arguments with ``messages`` (how many more) converted to the total number."""
     more = given.get("messages")
     if not isinstance(more, int) or "requested_size" in given:
         return given
@@ -74,7 +74,7 @@ class Task:
     """The memory keys that it was shown, with their best relevance."""
 
     def refusal(self, tool: str) -> str | None:
-        """Return why a tool may not be used now; None if it may."""
+        """Return why a tool cannot be used now; None if it can."""
         if tool == SEARCH_MEMORIES.name and self.searches >= SEARCHES_IN_A_ROW:
             return said("searches", self.language)
         if tool == EXPAND_CONTEXT_WINDOW.name and self.iteration >= self.iterations_max:
@@ -88,7 +88,7 @@ class Task:
         self.has_searched |= tool == SEARCH_MEMORIES.name
 
     def answered(self, *, is_refusal: bool) -> bool:
-        """Count a reply that was refused; return whether the model has been refused too often."""
+        """Count an unusable reply. Return whether there were too many."""
         self.refusals = self.refusals + 1 if is_refusal else 0
         return self.refusals >= REFUSALS_IN_A_ROW
 
@@ -99,7 +99,7 @@ class Task:
         self.messages = min(MESSAGES_MAX, self.messages + more)
 
     def admitted(self, text: str) -> str:
-        """Return as much of a tool's answer as there is room for."""
+        """Return as much of a tool's answer as fits."""
         if len(text) > self.characters:
             text = text[: self.characters] + said("cut", self.language)
         self.characters = max(0, self.characters - len(text))

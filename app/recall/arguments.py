@@ -55,7 +55,7 @@ def read(tool: Tool, given: Mapping[str, Any], language: Language, *, is_strict:
 
 
 def _without_range(given: Mapping[str, Any], language: Language) -> dict[str, Any]:
-    """Return the first character and the one after the last, as a list or as text ("200-900"), said otherwise."""
+    """Return the arguments with a ``range`` (a list, or text such as "200-900") as ``offset`` and ``length``."""
     rest = {name: value for name, value in given.items() if name != "range"}
     value = given["range"]
     if value is None:
@@ -68,7 +68,7 @@ def _without_range(given: Mapping[str, Any], language: Language) -> dict[str, An
 
 
 def _with_query(given: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the first of several queries as the query, where no other is given."""
+    """Return the arguments with the first of several queries as ``query``, if there is none."""
     match given.get("queries"):
         case [str(first), *rest]:
             return {**given, "query": first, "queries": rest}
@@ -143,7 +143,7 @@ def _number(argument: Argument, value: Any, language: Language) -> float:
 
 
 def _pages(argument: Argument, value: Any, language: Language) -> tuple[int, int]:
-    """Return the first and the last page of a run, of one page twice: from 3, "12-31", "12–31", [12, 31]."""
+    """Return the first and the last page of a run such as 3, "12-31", "12–31" or [12, 31]."""
     both = (
         _RUN.split(value.strip()[:SHOWN_MAX])
         if isinstance(value, str)

@@ -6,8 +6,8 @@
     target = "memory"
     code = '''…'''          or          message = "…"
 
-With ``code`` the document asks for something, with ``message`` it is the model's last word. Which of the two there is
-decides; ``status`` and ``target`` are the writer's own labels.
+With ``code`` the document requests a run, with ``message`` it ends the turn. ``status`` and ``target`` are labels of
+the writer and decide nothing.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def _text(table: dict[str, Any], name: str, most: int, language: Language) -> st
 
 
 def named(tool: Tool, positional: list[Any], given: dict[str, Any], language: Language) -> dict[str, Any]:
-    """Return a function call's arguments by name, as its signature has them in order. Raises Mistake."""
+    """Return a function call's arguments by name, in the order of its signature. Raises Mistake."""
     names = [argument.name for argument in tool.in_order]
     if len(positional) > len(names) or set(names[: len(positional)]) & given.keys():
         raise Mistake(wording.USE.say(language, signature=tool.signature), "")

@@ -72,7 +72,7 @@ def shortened(text: str) -> str:
 
 
 def confine(memory_bytes: int, cpu_seconds: int) -> None:
-    """Give up, for good, what the code must not have; and let everybody else go first."""
+    """Drop every harmful ability for good, and lower the priority."""
     os.nice(NICE)
     resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
     resource.setrlimit(resource.RLIMIT_CPU, (cpu_seconds, cpu_seconds))
@@ -99,7 +99,7 @@ def run(code: str, names: list[str], steps: Steps) -> Any:
 
 
 def tool(name: str) -> Callable[..., Any]:
-    """Return a function that has the other side do its work."""
+    """Return a function whose work the parent process does."""
 
     def call(*positional: Any, **named: Any) -> Any:
         request = {"call": name, "positional": list(positional), "named": named}

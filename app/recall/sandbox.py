@@ -53,7 +53,7 @@ Call = Callable[[str, list[Any], dict[str, Any]], Awaitable[Reply]]
 
 
 async def run(code: str, names: Sequence[str], call: Call, limits: SandboxLimits) -> Outcome:
-    """Run code that sees the functions of these names; each use of one is handed to ``call``."""
+    """Run code that can call functions with these names. ``call`` does the work of each."""
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-I", str(INTERPRETER),
         stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL,
@@ -103,7 +103,7 @@ async def _talk(process: asyncio.subprocess.Process, job: dict[str, Any], call: 
 
 
 def _heard(line: bytes) -> Any:
-    """Parse a line; None if the interpreter would not write it."""
+    """Parse a line; None if it cannot be from the interpreter."""
     try:
         return json.loads(line, parse_constant=_refuse)
     except (ValueError, RecursionError):
@@ -115,7 +115,7 @@ def _refuse(name: str) -> float:
 
 
 def _died(code: int) -> Outcome:
-    """Classify a process that died silently: over its time, or out of memory or stack, which kills a process."""
+    """Classify a process that died silently: over its CPU time, or out of memory or stack."""
     if code > 0:
         _logger.warning("the interpreter ended with %d; it may not have been able to begin", code)
     return Outcome(failure="cpu" if code in (-signal.SIGXCPU, -signal.SIGKILL) else "memory")

@@ -1,4 +1,4 @@
-"""The recall tools: one registry that every form of their schemas is made from.
+"""The recall tools: the registry from which every form of their schemas is made.
 
 A tool is declared once: name, description in English and Chinese, and arguments. Some tools are in every window, where
 each word costs tokens at every model call: there they are offered in English, with the most important arguments and
@@ -91,7 +91,7 @@ class Tool:
 
     @property
     def in_order(self) -> list[Argument]:
-        """The arguments as code gives them by place: what is required first."""
+        """The arguments in positional order: required ones first."""
         return sorted(self.arguments, key=lambda argument: not argument.required)
 
     def description(self, language: Language) -> str:
@@ -141,12 +141,12 @@ TOOL_NAMES = frozenset(BY_NAME) | {f"mcp__{MCP_NAME}__{name}" for name in BY_NAM
 
 
 def schemas(form: ToolFormat, tools: Sequence[Tool] = TOOLS, language: Language = "en") -> list[dict[str, Any]]:
-    """Return the tools as an API of this form takes them, with all that they take."""
+    """Return the tools with all arguments, in the form of an API."""
     return [_schema(form, tool, tool.description(language), tool.schema(language)) for tool in tools]
 
 
 def of_windows(policy: Policy) -> tuple[Tool, ...]:
-    """Return the tools of a conversation's windows."""
+    """Return the recall tools of a conversation's windows."""
     return WINDOW_TOOLS_WRITING if policy.remember_tool and policy.remember else WINDOW_TOOLS
 
 
@@ -156,12 +156,12 @@ def window_schemas(form: ToolFormat, tools: Sequence[Tool]) -> list[dict[str, An
 
 @cache
 def schemas_text(form: ToolFormat, tools: tuple[Tool, ...]) -> str:
-    """Return the text whose tokens are the cost of a window's schemas."""
+    """Return a window's schemas as the text whose tokens are charged."""
     return spaced(window_schemas(form, tools))
 
 
 def prompt(form: ToolFormat) -> dict[Language, str]:
-    """Return the text that goes with the tools in a system prompt."""
+    """Return the text about the tools for a system prompt."""
     languages: tuple[Language, ...] = ("en", "zh")
     if form == "attp":
         return {
@@ -174,7 +174,7 @@ def prompt(form: ToolFormat) -> dict[Language, str]:
 
 
 def instructions(offered: Sequence[Tool], language: Language) -> str:
-    """Return what an MCP client is told of the tools that its connection offers, and of no other."""
+    """Return the instructions for an MCP client, about the tools of its connection only."""
     first, *lines = prompts.prompt("mcp", language).splitlines()
     told = dict(line.split(": ", 1) for line in lines)
     return " ".join([first, *(told[tool.name] for tool in offered)])

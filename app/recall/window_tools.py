@@ -1,4 +1,4 @@
-"""The tools of a window: the caller's own, and the recall tools beside them, with their guide."""
+"""The tools of a window: the caller's and the recall tools, with their guide."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ from app.recall.tools import Tool, window_schemas
 
 
 def window_tools(own: Sequence[dict[str, Any]], form: Format, offered: tuple[Tool, ...]) -> str:
-    """Return the caller's tools, and those of Quire's that are offered, as a JSON array."""
+    """Return the caller's tools and the offered recall tools as a JSON array."""
     if not own:
         return _offered_alone(form, offered)
     return tools_text([*own, *beside(own, form, offered)], form)
 
 
 def guide_of(conversation: Conversation, policy: Policy) -> str:
-    """Return the guide to the recall tools in a conversation's windows: the same in all of them."""
+    """Return the guide to the recall tools, which is the same in all windows of a conversation."""
     language: Language = conversation.language or "en"
     tells_of_others = conversation.has_earlier and policy.recall_scope == "user"
     return prompt("guide", language) + (wording.EARLIER_CONVERSATIONS.say(language) if tells_of_others else "")
 
 
 def beside(own: Sequence[dict[str, Any]], form: Format, tools: Sequence[Tool]) -> list[dict[str, Any]]:
-    """Return the tools of Quire's whose names the caller's tools leave free."""
+    """Return Quire's tools whose names the caller's tools do not use."""
     taken = names_of(own)
     return [schema for schema in window_schemas(form, tools) if function_name(schema) not in taken]
 
 
 def taken_names(own: Sequence[dict[str, Any]], tools: Sequence[Tool]) -> list[str]:
-    """Return the names of tools of Quire's that the caller's tools have."""
+    """Return the names of Quire's tools that the caller's tools use."""
     names = names_of(own)
     return [tool.name for tool in tools if tool.name in names]
 
