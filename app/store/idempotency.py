@@ -29,7 +29,7 @@ DELETE FROM idempotency WHERE tenant_id = $1 AND key = ANY (ARRAY(
 
 
 async def find(tx: ReadTx, key: str) -> tuple[bytes, str] | None:
-    """Return the digest of the request and its response."""
+    """Return a request's digest and response, by key."""
     row = await tx.fetchrow(FIND, key)
     return (row["digest"], row["response"]) if row is not None else None
 
@@ -39,10 +39,10 @@ async def claim(tx: ReadTx, key: str, digest: bytes) -> bool:
 
 
 async def store(tx: Tx, key: str, response: str, owner: UUID) -> None:
-    """Store a response. ``owner`` is that of the only scope the response contains data of, or UNKNOWN."""
+    """Store a response. ``owner`` is the only owner whose data it contains, or UNKNOWN."""
     await tx.execute(STORE, key, response, owner)
 
 
 async def prune(tx: Tx, kept: timedelta) -> bool:
-    """Forget old answers, some at a time; return whether there may be more."""
+    """Delete some old responses. Return whether there can be more."""
     return await tx.execute(PRUNE, kept, PRUNED_AT_ONCE) == PRUNED_AT_ONCE

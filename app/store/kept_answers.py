@@ -1,4 +1,4 @@
-"""Find the responses stored for Idempotency-Keys that erasure must change."""
+"""Find stored responses to requests with an Idempotency-Key that an erasure must change."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FEW_IDS = 8
 
 
 def _naming(condition: str) -> str:
-    """Return SQL for some responses of an owner by key, with the text of those that contain one of the ids."""
+    """Return SQL for a batch of an owner's responses by key, with the texts of those that contain one of the ids."""
     return f"""
 SELECT key, CASE WHEN EXISTS ({condition}) THEN response END AS response
   FROM (SELECT key, response FROM idempotency
@@ -55,7 +55,7 @@ CORRECT = "UPDATE idempotency SET response = $3 WHERE tenant_id = $1 AND key = $
 
 
 async def answers_naming(tx: ReadTx, owner: UUID, ids: Sequence[UUID]) -> AsyncIterator[tuple[str, str]]:
-    """Yield key and text of an owner's responses that name something."""
+    """Yield key and text of an owner's responses that contain one of the ids."""
     sql = ANSWERS_NAMING_FEW if len(ids) <= FEW_IDS else ANSWERS_NAMING
     async for answer in _answers(owner, partial(tx.fetch, sql, ids)):
         yield answer
@@ -80,7 +80,7 @@ async def answers_said(tx: ReadTx, owner: UUID) -> AsyncIterator[tuple[str, str]
 async def _answers(
     owner: UUID, read: Callable[[UUID, str], Awaitable[Sequence[Any]]]
 ) -> AsyncIterator[tuple[str, str]]:
-    """Yield the matching responses of an owner and of unknown owners, batch by batch after a key."""
+    """Yield the matching responses of an owner and of unknown owners, in batches by key."""
     for whose in (owner, UNKNOWN):
         after = ""
         while rows := await read(whose, after):
@@ -97,7 +97,7 @@ async def answers_showing(tx: ReadTx, owner: UUID, archive: UUID) -> list[str]:
 
 
 async def lock(tx: Tx, keys: Sequence[str]) -> dict[str, str]:
-    """Lock responses, and return them as they are then, in order of key."""
+    """Lock responses, and return them as read afterwards, in order of key."""
     return {row["key"]: row["response"] for row in await tx.fetch(LOCK, keys)}
 
 

@@ -1,4 +1,4 @@
-"""API keys, and the tenants that they are of."""
+"""API keys and their tenants."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from app.postgres.transactions import ReadTx, Tx
 
 @dataclass(frozen=True, slots=True)
 class KnownKey:
-    """A key as a request needs it, and what its tenant has of its own."""
+    """A key's facts for a request, and its tenant's own limits and switches."""
 
     digest: bytes
     scopes: Sequence[str]
@@ -103,7 +103,7 @@ VALUES ($1, $2, $3, $4, $5, $6, $7, $8) RETURNING {FIELDS}
 
 
 async def insert(tx: Tx, new: NewKey) -> StoredKey:
-    """Insert the key's row. From the commit on, the deployment requires keys."""
+    """Insert a key. From the commit on, the deployment requires keys."""
     await tx.execute(DEMAND, "default")
     [row] = await tx.fetch(
         INSERT, new.id, new.digest, new.name, list(new.scopes), new.user_id, new.expires_at, new.requests_per_minute
@@ -131,7 +131,7 @@ UPDATE keys SET revoked_at = coalesce(revoked_at, (SELECT now()))
 
 
 async def revoke(tx: ReadTx, key: UUID, bound_to: str | None) -> StoredKey | None:
-    """Revoke a key; None if it does not exist. A key that was already revoked keeps its first time."""
+    """Revoke a key; None if it does not exist. A revoked key keeps its first time of revocation."""
     row = await tx.fetchrow(REVOKE, key, bound_to)
     return StoredKey(*row) if row is not None else None
 
@@ -143,7 +143,7 @@ UPDATE keys SET requests_per_minute = $4
 
 
 async def limit(tx: Tx, key: UUID, bound_to: str | None, per_minute: int | None) -> StoredKey | None:
-    """Set a key's own limit, or that of the settings; None if there is no such key."""
+    """Set or remove a key's own limit; None if the key does not exist."""
     row = await tx.fetchrow(LIMIT, key, bound_to, per_minute)
     return StoredKey(*row) if row is not None else None
 
@@ -152,7 +152,7 @@ DELETE_OF_USER = "DELETE FROM keys WHERE tenant_id = $1 AND user_id = $2"
 
 
 async def delete_of_user(tx: Tx, user_id: str) -> int:
-    """Delete a user's keys, revoked ones included, and return how many. The tenant continues to require keys."""
+    """Delete a user's keys, also revoked ones, and return their number. The tenant still requires keys."""
     return await tx.execute(DELETE_OF_USER, user_id)
 
 

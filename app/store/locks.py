@@ -25,10 +25,10 @@ LOCK_OWNER = "SELECT pg_advisory_xact_lock(hashtextextended($1::uuid::text || $2
 
 
 async def lock_owner(tx: Tx, owner: UUID) -> None:
-    """Let nobody else erase anything of an owner until the transaction ends."""
+    """Lock an owner against other erasures until the transaction ends."""
     await tx.execute(LOCK_OWNER, str(owner))
 
 
 async def lock_key(tx: Tx, holder: UUID, key: str) -> None:
-    """Let nobody else change the value of a key until the transaction ends."""
+    """Lock a memory's key against other changes until the transaction ends."""
     await tx.execute(LOCK_OWNER, f"{holder}/{key}")

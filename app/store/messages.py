@@ -1,4 +1,4 @@
-"""Messages and pages, read back; chains and recalls."""
+"""Messages and pages, chains and recalls."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ SELECT {MESSAGE_FIELDS}, {_REFUSED} FROM messages m
 
 
 async def page_messages(tx: ReadTx, conversation_id: str, page: int) -> list[HistoryMessage]:
-    """Return the messages of a page, in order; none if there is no such page."""
+    """Return the messages of a page in order; none if the page does not exist."""
     return [HistoryMessage(*row) for row in await tx.fetch(PAGE_MESSAGES, conversation_id, page)]
 
 
@@ -112,7 +112,7 @@ async def chains(tx: ReadTx, conversation_id: str, seqs: Sequence[int]) -> dict[
 
 @dataclass(frozen=True, slots=True)
 class ToldMessage:
-    """A stored message as callers' lists know it."""
+    """The facts of a stored message that are compared with callers' lists."""
 
     seq: int
     role: str
@@ -122,7 +122,7 @@ class ToldMessage:
 
 
 async def newest_told(tx: ReadTx, conversation_id: str, after: int, limit: int) -> list[ToldMessage]:
-    """Return the newest told messages after ``after``, oldest first."""
+    """Return the newest messages of callers' lists after ``after``, oldest first."""
     rows = await tx.fetch(NEWEST_DIGESTS, conversation_id, after, limit)
     return [
         ToldMessage(row["seq"], row["role"], row["digest"] or bytes(DIGEST_BYTES), row["created_at"])
@@ -131,7 +131,7 @@ async def newest_told(tx: ReadTx, conversation_id: str, after: int, limit: int) 
 
 
 async def last_told(tx: ReadTx, conversation_id: str, through: int) -> int:
-    """Return the seq of the last told message; 0 if there is none."""
+    """Return the seq of the last message of callers' lists; 0 if there is none."""
     return int(await tx.fetchval(LAST_TOLD, conversation_id, through) or 0)
 
 
@@ -189,7 +189,7 @@ class ListedPage:
 async def pages(
     tx: ReadTx, conversation_id: str, *, some: Sequence[int] | None = None, after: int = 0, limit: int = 1000
 ) -> list[ListedPage]:
-    """Return pages in order: all after a page, or ``some``."""
+    """Return pages in order: those after a page, or ``some`` by number."""
     if some is not None:
         rows = await tx.fetch(SOME_PAGES, conversation=conversation_id, pages=some)
     else:
@@ -205,8 +205,8 @@ async def count_recall(
     at: datetime | None = None,
     at_page: int | None = None,
 ) -> bool:
-    """Return whether any of the pages is there. The conversation must be locked, so that counts follow each other.
-    ``at``, ``at_page``: when they were recalled, and the page that was being written; None: now.
+    """Count a recall of pages. Return whether any of them exists. The conversation must be locked, so that counts do
+    not overtake each other. ``at``, ``at_page``: time and current page of the recall; None: now.
     """
     tx.changes.conversations.add(conversation_id)
     place = {
@@ -241,5 +241,5 @@ SELECT CASE WHEN role = 'user' AND author NOT IN ('person', 'participant') THEN 
 
 
 async def lines_through(tx: ReadTx, conversation_id: str, seq: int, limit: int) -> list[tuple[str, str]]:
-    """Return role and line of the newest messages up to a seq, the oldest first."""
+    """Return role and line of the newest messages up to a seq, oldest first."""
     return [(row["role"], row["line"]) for row in reversed(await tx.fetch(LINES_THROUGH, conversation_id, seq, limit))]

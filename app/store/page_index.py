@@ -1,5 +1,5 @@
-"""Results of background jobs about pages: titles, lines, topics. Append-only, each with the time when it was learned:
-a branch shares what was learned before its fork.
+"""Results of background jobs about pages: titles, lines, topics. Append-only, each with its time, because a branch
+shares what was learned before its fork.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ TOPICS = _SQL.statement("topics")
 
 
 async def now(tx: ReadTx) -> datetime:
-    """Return the database's time. Ask for it with the conversation locked: what is learned later has a later one."""
+    """Return the database's time. Call it with the conversation locked, so that later results get a later time."""
     at: datetime = await tx.connection.fetchval("SELECT clock_timestamp()")
     return at
 
 
 async def hold(tx: Tx, conversation_id: str, uid: UUID, generation: int) -> datetime | None:
-    """Lock the conversation for a new result; return the time, None if the result's basis is outdated."""
+    """Lock the conversation for a new result. Return the time; None if the result's basis is outdated."""
     return await now(tx) if await tx.fetchrow(HOLD, conversation_id, uid, generation) is not None else None
 
 
@@ -58,7 +58,7 @@ class NewPageIndex:
 
 @dataclass(frozen=True, slots=True)
 class Unindexed:
-    """A page to index, with everything that every index is made from."""
+    """A page to index, with all the material of an index."""
 
     line: Line
     generation: int
@@ -75,7 +75,7 @@ class Unindexed:
 async def unindexed(
     database: Database, tenant: UUID, conversation_id: str, uid: UUID, page: int, lines_max: int
 ) -> Unindexed | None:
-    """Return a page that wants an index; None if there is none such."""
+    """Return a page that needs an index, or None."""
     sql, stretches = along(UNINDEXED.text, conversation_id)
     wanted = {"conversation": conversation_id, "uid": uid, "page": page, "lines_max": lines_max}
     row = await database.fetch_row(sql, str(tenant), *UNINDEXED.arguments(wanted), *stretches)
@@ -96,7 +96,7 @@ async def unindexed(
 async def index(
     tx: Tx, conversation_id: str, uid: UUID, generation: int, new: NewPageIndex, at: datetime | None = None
 ) -> bool | None:
-    """Store an index; return whether it was, None if its basis is outdated. ``at``: when it was learned; None: now."""
+    """Store an index. Return whether it is new; None if its basis is outdated. ``at``: its time; None: now."""
     if tx.is_sharded:
         place = {"conversation": conversation_id, "uid": uid, "generation": generation, "page": new.page}
         if await tx.fetchval(ADVANCE, **place) is None:
@@ -117,6 +117,6 @@ async def exists(tx: ReadTx, conversation_id: str, page: int) -> bool:
 
 
 async def topics(tx: ReadTx, conversation_id: str, pages: int = PAGES_TOLD) -> list[Topic]:
-    """Return the topics of the newest pages, the latest first."""
+    """Return the topics of the newest pages, latest first."""
     rows = await tx.fetch(TOPICS, conversation=conversation_id, pages=pages)
     return counted((row["topic"], row["page"]) for row in rows)

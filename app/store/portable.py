@@ -69,7 +69,7 @@ async def messages(
 async def learnt(
     kind: str, conversation_id: str, limit: int, tx: ReadTx, after: Sequence[int] | None
 ) -> list[dict[str, Any]]:
-    """Return what jobs and recalls made known, from a ``place`` on."""
+    """Return what jobs and recalls learned, from a ``place`` on."""
     rows = await tx.fetch(LEARNT[kind], conversation=conversation_id, after=after or [], limit=limit)
     return list(map(dict, rows))
 
@@ -113,7 +113,7 @@ SELECT p.page FROM pages p JOIN conversations c ON c.tenant_id = p.tenant_id AND
 async def stored(
     tx: ReadTx, conversation_id: str, seq: int | None, client_id: str | None
 ) -> tuple[HistoryMessage, bytes | None] | None:
-    """Return a message by its place, or by its client's id, with its digest."""
+    """Return a message by seq or client id, with its digest."""
     sql, value = (STORED, seq) if seq is not None else (STORED_BY_CLIENT, client_id)
     row = await tx.fetchrow(sql, conversation_id, value)
     return (HistoryMessage(*tuple(row)[1:]), row["digest"]) if row is not None else None
@@ -124,7 +124,7 @@ async def date(tx: Tx, conversation_id: str, created_at: datetime) -> None:
 
 
 async def has_summary(tx: ReadTx, conversation_id: str, version: int) -> bool:
-    """Return whether there is a version, or a later one."""
+    """Return whether this version or a later one exists."""
     return await tx.fetchrow(HAS_SUMMARY, conversation_id, version) is not None
 
 

@@ -1,4 +1,4 @@
-"""Retention: which messages and conversations are past it, and what is left of a pruned message."""
+"""Retention: find expired messages and conversations, and prune messages."""
 
 from __future__ import annotations
 
@@ -72,12 +72,12 @@ async def passages(tx: ReadTx, conversation_id: str, seq: int) -> list[tuple[UUI
 
 
 async def keep(tx: Tx, memory: UUID, content: str, nul_offsets: Sequence[int]) -> None:
-    """Let a passage keep its own text."""
+    """Give a passage its own text."""
     await tx.execute(KEEP, memory, content, f"{{{','.join(map(str, nul_offsets))}}}")
 
 
 async def prune(tx: Tx, conversation_id: str, seq: int, forms: Forms, tokens: int) -> None:
-    """Replace a message's forms; its line, place and offsets stay. ``tokens`` is the size of the new forms."""
+    """Replace a message's forms, but not its line, place and offsets. ``tokens``: the size of the new forms."""
     await tx.execute(PRUNE, conversation_id, seq, forms.body, forms.view, forms.anthropic, tokens)
 
 

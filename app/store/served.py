@@ -1,10 +1,10 @@
-"""Served windows: their rows with their receipts, and the texts that no message row has.
+"""Served windows: their rows with receipts, and texts that no message row has.
 
-A row holds a few windows in a row, so that each takes the room of a line. Texts are kept once for each conversation, by
-digest, with what they quote; Quire's own words once for each tenant.
+A row holds a few consecutive windows, so that each takes a line's space. Texts are stored once for each conversation,
+by digest, with what they quote, and Quire's own words once for each tenant.
 
-Receipts are put together from the record: a row keeps what no line has, as bytes that do not compress. Of a window's
-parts it has the hashes of those that its base has not, so each takes its room once.
+Receipts are assembled from the record; a row adds what no line has, as bytes that do not compress. It has only the
+hashes of parts that a window's base lacks, so each is stored once.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Row:
 
     @staticmethod
     def begin(uid: UUID) -> Row:
-        """Return the row that a conversation's records begin with, on a chain of their own."""
+        """Return the first row of a conversation's records, which begins a chain."""
         genesis = sha256(uid.bytes).digest()
         return Row(1, genesis, genesis)
 
@@ -79,18 +79,18 @@ class Row:
 
     @cached_property
     def body(self) -> bytes:
-        """Return its lines, compressed, and then what does not compress."""
+        """Return its compressed lines, followed by bytes that do not compress."""
         lines = zlib.compress(_ENTRIES.join((self.frames, self.entries, self.erasures)).encode(), 9)
         return b"".join((len(lines).to_bytes(4, "big"), lines, self.before, self.last, self.seals, self.parts))
 
     @property
     def following(self) -> Row:
-        """Return the row after it."""
+        """Return the next row."""
         return Row(self.next, self.last, self.last)
 
     @property
     def next(self) -> int:
-        """Return the number of the window after its last."""
+        """Return the number of the next window."""
         return self.first + self.entries.count("\n")
 
     @property
@@ -109,7 +109,7 @@ class Row:
         return self.next - self.first >= ROW_WINDOWS
 
     def added(self, frame: ServedFrame, served: Served, came: Parts, receipt: Json) -> Row:
-        """Return the row with another window, the parts that its base has not, and its receipt."""
+        """Return the row with another window, the parts that its base lacks, and its receipt."""
         frames = self.frames.splitlines()
         line = frame.line()
         if line not in frames:
@@ -123,11 +123,11 @@ class Row:
         )  # fmt: skip
 
     def erased(self, entry: Json) -> Row:
-        """Return the row with an entry of the chain that says what was erased."""
+        """Return the row with a chain entry about an erasure."""
         return replace(self, last=raw(digest_of(entry), HASH), erasures=f"{self.erasures}{dumps(entry)}\n")
 
     def receipts(self, conversation_id: str) -> Iterator[Json]:
-        """Yield the signed entries of its windows and of what was erased, in order."""
+        """Yield the signed entries of its windows and erasures in order."""
         erasures, before = [json.loads(line) for line in self.erasures.splitlines()], self.before
         for number, frame, served in [(self.first - 1, None, None), *self.windows]:
             if frame is not None and served is not None and frame.key:
@@ -142,7 +142,7 @@ class Row:
                     before = raw(digest_of(erasure), HASH)
 
     def came(self, number: int) -> tuple[Served, Parts]:
-        """Return the record of a window, and the parts that its base has not."""
+        """Return the record of a window and the parts that its base lacks."""
         at = 0
         for own, _, served in self.windows:
             end = at + (SEQ + HASH) * served.came
@@ -154,7 +154,7 @@ class Row:
 
 
 def statement(conversation_id: str, number: int, frame: ServedFrame, served: Served, before: bytes) -> Json:
-    """Return a window's receipt before it is signed."""
+    """Return a window's unsigned receipt."""
     return {
         "at": served.at, "before": b64(before), "budget": frame.budget, "key": frame.key, "number": number,
         "conversation": issuer.short_name(conversation_id), "root": served.root, "type": "window",
@@ -181,7 +181,7 @@ NewRow: TypeAlias = tuple[str, UUID, Row]
 
 
 async def change(tx: Tx, rows: Sequence[NewRow], sizes: Sequence[int]) -> set[str]:
-    """Replace rows of conversations; return those of them whose rows had so many bytes."""
+    """Replace rows of conversations whose present size is as given. Return these conversations."""
     return {row["conversation_id"] for row in await tx.fetch(CHANGE, sizes=sizes, **_columns(rows))}
 
 
@@ -215,7 +215,7 @@ async def last(tx: Tx, conversation_id: str) -> Row | None:
 
 
 async def parts(tx: ReadTx, conversation_id: str, number: int) -> Parts:
-    """Return the parts of a window that was served, by way of the windows that it builds on."""
+    """Return the parts of a served window, by following the windows that it builds on."""
     steps: list[tuple[Served, Parts]] = []
     row: Row | None = None
     while number:
@@ -230,7 +230,7 @@ async def parts(tx: ReadTx, conversation_id: str, number: int) -> Parts:
 
 
 async def begin(tx: Tx, new: NewRow) -> bool:
-    """Begin a row; return False if another process has begun it."""
+    """Begin a row. Return False if another process has begun it."""
     name, uid, row = new
     return await tx.fetchrow(BEGIN_ROW, conversation=name, uid=uid, first=row.first, body=row.body) is not None
 
@@ -245,9 +245,9 @@ ON CONFLICT DO NOTHING
 
 
 async def keep(tx: Tx, conversation_id: str, uid: UUID, then: tuple[int, int], texts: Mapping[str, KeptText]) -> None:
-    """Keep texts by digest, in a transaction that shares the owner and holds the conversation.
+    """Store texts by digest, in a transaction that shares the owner and holds the conversation.
 
-    ``then``: the erasures and withdrawals there had been when they were served.
+    ``then``: the numbers of erasures and withdrawals at the time of serving.
     """
     size = sum(len(kept.text) for kept in texts.values())
     packed = await run_in_thread_if_large(size, lambda: [pack(kept.text) for kept in texts.values()])
@@ -282,7 +282,7 @@ SELECT digest, body, 'own' AS part, decode(repeat('00', 16), 'hex') AS salt FROM
 async def texts(
     tx: ReadTx, conversation_id: str, digests: Collection[str], *, sensitive: bool
 ) -> tuple[dict[str, str], dict[str, Sealed]]:
-    """Return texts by digest, as far as they are still kept, and how receipts name them."""
+    """Return the texts that still exist by digest, and their names in receipts."""
     wanted = [bytes.fromhex(digest) for digest in digests if digest]
     rows = [*await tx.fetch(TEXTS, conversation_id, wanted, sensitive), *await tx.fetch(OWN_TEXTS, wanted)]
     found = {row["digest"].hex(): unpack(row["body"]) for row in rows}
@@ -319,18 +319,18 @@ async def forget_quoting(tx: Tx, sources: Collection[UUID]) -> int:
 
 
 async def forget_quoted(tx: Tx, conversation_id: str) -> int:
-    """Erase the texts of other conversations that quote what belongs to one that is about to go."""
+    """Erase other conversations' texts that quote a conversation which is about to be erased."""
     return await tx.execute(FORGET_QUOTED, conversation=conversation_id)
 
 
 async def forget_memories(tx: Tx, ids: Sequence[UUID]) -> int:
-    """Erase the texts that quote memories which were erased."""
+    """Erase the texts that quote erased memories."""
     await windows.forget_quoting(tx, ids)
     return await forget_quoting(tx, ids)
 
 
 async def forget_asked(tx: Tx, owner: UUID) -> int:
-    """Erase the queries of an owner's windows, and what these recalled by themselves."""
+    """Erase the queries of an owner's windows, and their unasked recalls."""
     return await tx.execute(FORGET_ASKED, owner)
 
 
@@ -343,7 +343,7 @@ SELECT first, body FROM served_windows
 
 
 async def browse(tx: ReadTx, conversation_id: str, before: int, limit: int) -> list[Row]:
-    """Return the newest rows that begin before a window, newest first."""
+    """Return the rows that begin before a window, newest first."""
     return [Row.read(*row) for row in await tx.fetch(BROWSE, conversation_id, before, limit)]
 
 
@@ -356,7 +356,7 @@ async def find(tx: ReadTx, conversation_id: str, number: int) -> tuple[ServedFra
 
 
 async def number_of(tx: ReadTx, conversation_id: str, root: str) -> int | None:
-    """Return the newest window with a root; None: there is none among the last ROWS_SEARCHED rows."""
+    """Return the newest window with a root among the last ROWS_SEARCHED rows, else None."""
     rows = await browse(tx, conversation_id, INTEGER_MAX, ROWS_SEARCHED)
     return next((number for row in rows for number, _, one in reversed(row.windows) if one.root == root), None)
 
@@ -368,7 +368,7 @@ SELECT first, body FROM served_windows
 
 
 async def rows_after(tx: ReadTx, conversation_id: str, first: int, limit: int) -> list[Row]:
-    """Return the rows that begin after a window, the oldest first."""
+    """Return the rows that begin after a window, oldest first."""
     return [Row.read(*row) for row in await tx.fetch(ROWS, conversation_id, first, limit)]
 
 
@@ -384,7 +384,7 @@ async def number_at(tx: ReadTx, conversation_id: str, seq: int, budget: int, for
 async def items(
     tx: ReadTx, conversation: Conversation, cut: Cut, last: tuple[int, int], *, anthropic: bool
 ) -> list[Item]:
-    """Return the messages of a window in the forms that its zones show. ``last``: its last message, and its page."""
+    """Return a window's messages in the forms of their zones. ``last``: its last message and page."""
     prompt_through = min(conversation.end.prompt_through, last[0])
     rows = await tx.fetch(
         ITEMS, conversation=conversation.id, condensed_from=cut.condensed_from, verbatim_from=cut.verbatim_from,

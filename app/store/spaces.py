@@ -1,7 +1,7 @@
 """Spaces and their members.
 
-Whoever is no member does not see that a space is there. What a member may is read where it is needed, in the
-transaction that needs it, so that a removal holds from the next request on, in every process.
+A user who is no member cannot see that a space exists. A member's rights are read in the transaction that needs them,
+so that a removal takes effect with the next request in every process.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ SELECT s.id, s.name, s.participants, s.metadata, s.created_at, m.rights FROM spa
 
 
 async def get(tx: ReadTx, space_id: str, bound_to: str | None = None, *, right: Right = "read") -> StoredSpace:
-    """Return a space. Raises NotFound, also for a user who is no member, and Forbidden where a member can only read."""
+    """Return a space. Raises NotFound, also for a user who is no member, and Forbidden without the needed right."""
     space = StoredSpace(*existing(await tx.fetchrow(FIND, space_id, bound_to), "space"))
     if right == "write" and space.rights == "read":
         raise Forbidden("You can read this space, not write to it.")
@@ -71,13 +71,13 @@ async def exists(tx: ReadTx, space_id: str) -> bool:
 
 
 async def lock(tx: Tx, space_id: str, bound_to: str | None = None) -> StoredSpace:
-    """Return a space as ``get`` does for a member who writes, while nobody else changes it or its members."""
+    """Return a space as ``get`` does for a member who writes, locked against changes of it and its members."""
     await tx.fetchrow(LOCK, space_id)
     return await get(tx, space_id, bound_to, right="write")
 
 
 async def hold(tx: ReadTx, space_id: str, bound_to: str | None = None, *, right: Right = "write") -> StoredSpace:
-    """Return a space as ``get`` does, which nobody erases meanwhile."""
+    """Return a space as ``get`` does, protected from erasure."""
     await tx.fetchrow(HOLD, space_id)
     return await get(tx, space_id, bound_to, right=right)
 
@@ -91,7 +91,7 @@ DELETE = "DELETE FROM spaces WHERE tenant_id = $1 AND id = $2"
 
 
 async def create(tx: Tx, new: NewSpace) -> bool:
-    """Return whether it was made; False if the id is taken."""
+    """Create a space. Return False if its id is taken."""
     is_made = await tx.fetchrow(CREATE, new.id, new.name, new.participants, new.metadata) is not None
     if is_made:
         await _tell(tx, new.id)
@@ -133,7 +133,7 @@ async def browse(tx: ReadTx, user_id: str | None, after: str | None, limit: int)
 
 
 def member(user_id: str) -> UUID:
-    """Return a user as an index key of fixed size: the owner of what is theirs."""
+    """Return a user as an index key of fixed size: the owner of the user's data."""
     return scope_of(user_id, None).owner
 
 
@@ -176,7 +176,7 @@ async def members_among(tx: ReadTx, space_id: str, users: Collection[str]) -> se
 
 
 async def count(tx: ReadTx, space_id: str) -> tuple[int, int]:
-    """Return how many members a space has, and how many of them write."""
+    """Return the numbers of a space's members and of those who write."""
     row = await tx.fetchrow(COUNT, space_id)
     return (row["members"], row["writers"]) if row else (0, 0)
 
@@ -208,7 +208,7 @@ LEAVE_ALL = LEAVE.format(
 
 
 async def remove(tx: Tx, space_id: str, user_id: str) -> int:
-    """Remove a member; return how many of the user's conversations could read the space."""
+    """Remove a member. Return the number of the user's conversations that could read the space."""
     await _tell(tx, space_id)
     await tx.execute(REMOVE, space_id, user_id)
     rows = await tx.fetch(LEAVE_OF_USER, user_id, Scope("space", space_id).owner)
@@ -217,7 +217,7 @@ async def remove(tx: Tx, space_id: str, user_id: str) -> int:
 
 
 async def forget_readers(tx: Tx, space_id: str) -> None:
-    """Let no conversation read a space any more, before it is deleted."""
+    """Stop every conversation from reading a space that is about to be deleted."""
     rows = await tx.fetch(LEAVE_ALL, space_id, Scope("space", space_id).owner)
     tx.changes.conversations.update(row["id"] for row in rows)
 
@@ -226,7 +226,7 @@ FORGET_MEMBER = "DELETE FROM space_members WHERE tenant_id = $1 AND member = $2"
 
 
 async def forget_member(tx: Tx, user_id: str) -> int:
-    """Remove a user from every space, also where nobody else writes; return from how many."""
+    """Remove a user from every space, even as the last writer. Return the number of spaces."""
     return await tx.execute(FORGET_MEMBER, member(user_id))
 
 

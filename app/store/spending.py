@@ -1,4 +1,4 @@
-"""Model usage: calls and tokens of each day by kind of work and model, of a tenant and of its conversations."""
+"""Model usage: calls and tokens by day, kind of work and model, for a tenant and its conversations."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ FIND_ROUTED, ADD_ROUTED = map(routed, (OF_CONVERSATION, _add(f"VALUES ($1, $2, {
 async def record(
     database: Database, tenant: UUID, conversation_id: str | None, kind: str, model: str, spent: Spent
 ) -> None:
-    """Record calls in a transaction of their own as soon as the provider has answered, whatever becomes of the job."""
+    """Record calls in their own transaction as soon as the provider has answered, whether or not the job succeeds."""
     async with database.begin(tenant) as tx:
         await add(tx, conversation_id, kind, model, spent)
 
@@ -139,8 +139,7 @@ _BY = {
 
 
 async def since(tx: ReadTx, by: str, day: date, first: str, limit: int) -> list[tuple[str, str, Spent]]:
-    """Return name, model and what was used of it since a day. Users and conversations from an id on, so many; "" is
-    nobody.
+    """Return name, model and usage since a day; of users and conversations a number from an id on. "" is nobody.
 
     By "largest": the conversations that used the most tokens.
     """

@@ -28,7 +28,7 @@ SELECT version, through_seq, text, tokens, model FROM summaries
 
 
 async def newest(tx: ReadTx, conversation_id: str) -> StoredSummary:
-    """Return the newest version; one that covers nothing if there is none."""
+    """Return the newest version, or an empty one that covers nothing."""
     row = await tx.fetchrow(NEWEST, conversation_id)
     return StoredSummary(**row) if row else StoredSummary()
 
@@ -43,7 +43,7 @@ COVER = "UPDATE conversations SET summary_through = $3 WHERE tenant_id = $1 AND 
 
 
 async def insert(tx: Tx, conversation_id: str, new: StoredSummary, at: datetime) -> bool:
-    """Return whether it was stored; False if there is such a version. ``at``: when it was written."""
+    """Store a version. Return False if it exists. ``at``: when it was written."""
     row = await tx.fetchrow(INSERT, conversation_id, new.version, new.through_seq, new.text, new.tokens, new.model, at)
     if row is None:
         return False
@@ -58,5 +58,5 @@ SELECT created_at, version, through_seq, text, tokens, model FROM summaries
 
 
 async def browse(tx: ReadTx, conversation_id: str, limit: int) -> list[tuple[StoredSummary, datetime]]:
-    """List the newest versions, each with the time it was written."""
+    """List the newest versions, each with its time."""
     return [(StoredSummary(*of), at) for at, *of in await tx.fetch(LIST, conversation_id, limit)]

@@ -1,4 +1,4 @@
-"""Count what search and contents pages do not cover yet. Counting stops at a bound, because it happens often."""
+"""Count what search and contents pages do not cover yet, up to a bound, because this happens often."""
 
 from __future__ import annotations
 

@@ -92,7 +92,7 @@ class WindowParts:
         return WindowParts(*own, settled, body)
 
     def continued(self, conversation: Conversation, newer: Sequence[Item]) -> WindowParts:
-        """Return the parts with what was appended since, as they are read from the store."""
+        """Return the parts with the messages appended since."""
         later: Iterable[Item] = self.items[len(self.settled.items) :]
         if conversation.totals.last_page != self.conversation.totals.last_page:
             later = shrunk(later)
@@ -101,7 +101,7 @@ class WindowParts:
         return WindowParts(conversation, self.cut, prompt, items, True, self.budget, self.settled, self.body)
 
     def cut_again(self, cut: Cut) -> WindowParts | None:
-        """Return the parts by the next cut, as they are read from the store; None where it shows what these lack."""
+        """Return the parts by the next cut; None if it shows messages that these lack."""
         last, end = self.cut or Cut(0, self.budget), self.conversation.end.prompt_through
         goes_on = cut.condensed_from >= last.condensed_from and cut.verbatim_from >= last.verbatim_from
         if not (self.is_read and goes_on) or (0 < cut.pinned < last.verbatim_from and cut.pinned != last.pinned):
@@ -113,7 +113,7 @@ class WindowParts:
 
 
 def _in_zone(item: Item, cut: Cut) -> Item:
-    """Return an item, read verbatim or as short, in the form that it has in a cut's zone."""
+    """Return an item in the form of its zone in a cut."""
     if item.seq >= cut.verbatim_from:
         return item
     if item.seq == cut.pinned:
@@ -124,7 +124,7 @@ def _in_zone(item: Item, cut: Cut) -> Item:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """The window that is read: of a budget, or of the conversation's own, or else of the usual one."""
+    """The window to read: of a budget, by default the conversation's own or the deployment's."""
 
     budget: int | None
     usual: int
@@ -133,7 +133,7 @@ class Wanted:
 
 
 async def load(database: Database | ReadTx, tenant: UUID, conversation_id: str, wanted: Wanted) -> WindowParts | None:
-    """Load all parts of a window with one statement; None if there is no such conversation."""
+    """Load all parts of a window with one statement; None if the conversation does not exist."""
     sql, stretches = along(WINDOW.text, conversation_id)
     sees = await database.sees(tenant) if isinstance(database, Database) else database.sees
     named = {"conversation": conversation_id, "sees": sees, **values_of(wanted)}
@@ -149,7 +149,7 @@ async def load(database: Database | ReadTx, tenant: UUID, conversation_id: str, 
 
 
 def is_read_along(line: Line, conversation_id: str) -> bool:
-    """Return whether a statement that was given an id, perhaps a line, read along the line."""
+    """Return whether a statement that was given an id read along its line."""
     read = conversation_id if isinstance(conversation_id, Line) else Line(conversation_id)
     return (read.stretches, read.is_in_tree) == (line.stretches, line.is_in_tree)
 
@@ -177,8 +177,8 @@ def read_cut(row: Record) -> Cut:
 async def newer(
     database: Database, tenant: UUID, conversation_id: str, last_seq: int, cut: Cut, *, anthropic: bool
 ) -> tuple[Conversation, int, list[Item]] | None:
-    """Return the conversation, the number of the budget's newest cut, and the messages after ``last_seq`` in the form
-    that a cut gives them.
+    """Return the conversation, the number of the budget's newest cut, and the messages after ``last_seq`` in their
+    zones' forms.
     """
     sees = await database.sees(tenant)
     read = partial(
@@ -218,7 +218,7 @@ def read_head(text: str) -> Head:
 
 
 async def entries(tx: ReadTx, conversation: Conversation, short_from: int) -> list[Entry]:
-    """Return the entries from a condensed offset on, as ``paging.places`` needs them."""
+    """Return the entries from a condensed offset on, for ``paging.places``."""
     rows = await tx.fetch(
         ENTRIES, conversation=conversation.id, short_from=short_from, last_seq=conversation.totals.last_seq
     )
@@ -226,7 +226,7 @@ async def entries(tx: ReadTx, conversation: Conversation, short_from: int) -> li
 
 
 async def store_cut(tx: Tx, conversation: Conversation, cut: Cut) -> bool:
-    """Store a cut in a transaction that shares the owners of what it quotes; return False where another was faster."""
+    """Store a cut in a transaction that shares the owners of what it quotes. Return False if another was faster."""
     number = await tx.fetchval(
         STORE_CUT, conversation=conversation.line.own, uid=conversation.uid,
         own_generation=conversation.own_generation, **_cut_values(cut),
@@ -240,7 +240,7 @@ async def parts_a_group(tx: ReadTx, conversation: Conversation, cut: Cut) -> boo
 
 
 async def put_cut(tx: Tx, conversation: Conversation, cut: Cut, at: datetime) -> bool:
-    """Store a cut that another service made of a locked conversation; return False if its number was used."""
+    """Store an imported cut of a locked conversation. Return False if its number is used."""
     number = await tx.fetchval(PUT_CUT, conversation=conversation.line.own, at=at, **_cut_values(cut))
     return number is not None
 
@@ -258,14 +258,14 @@ async def newest_cut(tx: ReadTx, conversation: Conversation, budget: int) -> Cut
 
 
 async def forget_quoting(tx: Tx, memories: Collection[UUID]) -> int:
-    """Erase the cuts whose heads quote memories; return how many."""
+    """Erase the cuts whose heads quote memories. Return their number."""
     return await tx.execute(FORGET_QUOTING, list(memories)) if memories else 0
 
 
 async def as_of(tx: ReadTx, conversation: Conversation, seq: int) -> Conversation | None:
-    """Return a conversation as it was when a message was its last, with the settings of today; None if there is none.
+    """Return a conversation as it was when a message was its last, with today's settings; None without that message.
 
-    Its history is counted with placeholders in place of what was archived.
+    Its history is counted with placeholders instead of archived results.
     """
     row = await tx.fetchrow(SUMS, conversation.id, seq)
     if row is None:

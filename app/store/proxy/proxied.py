@@ -37,7 +37,7 @@ BEGUN_BY_NOBODY = _BEGUN.format(user="user_id IS NULL AND $2::text IS NULL")
 
 
 async def begun(tx: ReadTx, user_id: str | None, prefixes: Sequence[bytes]) -> list[str]:
-    """Return the conversations that a list can be an edited one of, latest first."""
+    """Return the conversations of which a list can be an edited version, latest first."""
     sql = BEGUN if user_id is not None else BEGUN_BY_NOBODY
     return [row["id"] for row in await tx.fetch(sql, user_id, prefixes)]
 
@@ -71,7 +71,7 @@ async def response_place(tx: ReadTx, response_id: str) -> tuple[str, int] | None
 
 
 async def forget_response(tx: Tx, conversation_id: str, seq: int, response_id: str) -> bool:
-    """Take an answer's id out of its message; return whether it had it."""
+    """Remove an answer's id from its message. Return whether the message had it."""
     body = await tx.fetchval(LOCK_ANSWER, conversation_id, seq, response_id)
     if body is None:
         return False
@@ -89,7 +89,7 @@ SELECT m.digest, {MESSAGE_FIELDS} FROM messages m
 
 
 async def question_before(tx: ReadTx, conversation_id: str, seq: int) -> list[tuple[HistoryMessage, bytes | None]]:
-    """Return the messages that an answer answers, newest first, each with its digest."""
+    """Return the question's messages before an answer, newest first, each with its digest."""
     rows = await tx.fetch(TOLD_BEFORE, conversation_id, seq, BEFORE_MAX)
     told = [(HistoryMessage(*fields), digest) for digest, *fields in rows]
     return list(takewhile(lambda one: one[0].role != "assistant", told))

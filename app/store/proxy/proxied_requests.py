@@ -1,4 +1,4 @@
-"""The requests that went through the proxy: what became of each."""
+"""The requests that went through the proxy, and their outcomes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ERROR_CHARACTERS_MAX = 200
 
 @dataclass(frozen=True, slots=True)
 class ProxiedRequest:
-    """One request, with all calls of the model that its answer took."""
+    """A request, with all model calls for its answer."""
 
     dialect: str
     mode: str
@@ -56,7 +56,7 @@ SELECT id, request FROM proxied_requests
 async def browse(
     tx: ReadTx, conversation_id: str, before: UUID | None, limit: int
 ) -> list[tuple[UUID, ProxiedRequest]]:
-    """Return the newest ones before another, newest first."""
+    """Return the requests before another, newest first."""
     return [(row["id"], _read(row["request"])) for row in await tx.fetch(BROWSE, conversation_id, before, limit)]
 
 
@@ -74,5 +74,5 @@ DELETE FROM proxied_requests WHERE tenant_id = $1 AND id = ANY (ARRAY(
 
 
 async def prune(tx: Tx, before: UUID) -> bool:
-    """Forget old ones, some at a time; return whether there may be more."""
+    """Delete some old requests. Return whether there can be more."""
     return await tx.execute(PRUNE, before, PRUNED_AT_ONCE) == PRUNED_AT_ONCE

@@ -1,4 +1,4 @@
-"""Questions that a model's API refused for good: marking them, and taking them out of what windows show."""
+"""Questions that a model's API always refuses: mark them, and remove them from windows."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ UPDATE conversations SET refused = true, version = version + 1
 
 
 async def mark(database: Database, tenant: UUID, conversation_id: str, uid: UUID) -> None:
-    """Mark the unanswered question; nothing if it has an answer, or if the conversation is gone."""
+    """Mark the unanswered question. Does nothing if it has an answer or the conversation is gone."""
     async with database.begin(tenant) as tx:
         tx.changes.conversations.add(conversation_id)
         await tx.execute(MARK, conversation_id, uid)
@@ -69,7 +69,7 @@ async def chain_before(tx: ReadTx, conversation_id: str, seq: int) -> bytes:
 
 
 async def leave(tx: Tx, after: Conversation, first: int, line: tuple[str, int], *, unsaid: bool) -> None:
-    """Take out the messages from ``first`` on. ``after``: the conversation then; ``unsaid``: no caller lists them."""
+    """Remove the messages from ``first`` on. ``after``: the conversation's new state; ``unsaid``: in no list."""
     totals = after.totals
     await tx.execute(
         LEAVE, conversation=after.id, first=first, full_before=totals.full, short_before=totals.short, line=line[0],
