@@ -51,7 +51,7 @@ Models: TypeAlias = Callable[[Settings, TokenCounter], Awaitable[tuple[Chat | No
 
 @asynccontextmanager
 async def runtime_of(settings: Settings, dsn: str, models: Models | None = None) -> AsyncIterator[Runtime]:
-    """Yield what a process works with. Raises UnsafeDatabase or StorageUnavailable."""
+    """Yield the runtime of a process. Raises UnsafeDatabase or StorageUnavailable."""
     counter = await anyio.to_thread.run_sync(tokens.load, settings.quire_data_dir / "vocabularies")
     database = await Database.connect(
         dsn, pool_size=settings.quire_pool_size, statement_cache=settings.quire_statement_cache
@@ -90,7 +90,7 @@ async def runtime_of(settings: Settings, dsn: str, models: Models | None = None)
 
 
 def signer_of(settings: Settings) -> Signer | None:
-    """Return what signs receipts, by the key that is set, or one made at the first start. None: they are off."""
+    """Return the signer of receipts, with the configured key or one made at the first start. None: receipts are off."""
     if not settings.quire_receipts:
         return None
     key, folder = settings.quire_receipt_key, settings.quire_data_dir
@@ -180,7 +180,7 @@ def defaults(settings: Settings) -> Defaults:
 
 
 def judging(settings: Settings, embedder: Embedder | None) -> Defaults:
-    """Return the defaults; without the model that heads know, wishes are proposed where nobody says otherwise."""
+    """Return the defaults. Without the heads' model, wishes are only proposed unless a setting says otherwise."""
     known = defaults(settings)
     if "memory_carry" in settings.model_fields_set or (embedder is not None and embedder.model == intents.MODEL):
         return known

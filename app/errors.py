@@ -106,19 +106,19 @@ class Forbidden(QuireError):
 
 
 class NotFound(QuireError):
-    """The caller's scope has nothing by that name. What another tenant has is answered alike."""
+    """The caller can see nothing by that name. Data of other tenants gets the same answer."""
 
     status = 404
     code = "not-found"
 
 
 def missing(what: str) -> NotFound:
-    """Return the one answer for what is not there and for what is somebody else's."""
+    """Return the error for what does not exist or belongs to somebody else, which must look alike."""
     return NotFound(f"There is no such {what}.")
 
 
 def existing(found: T | None, what: str) -> T:
-    """Return what was found. Raises NotFound where that is nothing."""
+    """Return what was found. Raises NotFound for None."""
     if found is None:
         raise missing(what)
     return found

@@ -6,11 +6,11 @@ from contextlib import suppress
 
 M_ARENA_MAX = -8
 NEW_OBJECTS = 10_000
-"""Between two looks for cycles. Turns leave none, and at 700, the default, every second one would pay for a look."""
+"""Objects between two collections. Turns leave no cycles, and at the default of 700 every second one would pay."""
 
 
 def share() -> None:
-    """Let all threads share one heap, early: each of their own keeps what its largest text took. It is faster, too."""
+    """Let all threads share one heap: a separate heap keeps the memory of its largest text. It is faster, too."""
     with suppress(OSError, AttributeError):
         ctypes.CDLL(None).mallopt(M_ARENA_MAX, 1)
 

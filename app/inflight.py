@@ -28,7 +28,7 @@ AT_ONCE_SECONDS = 1.0
 
 
 class AnswerStream:
-    """One answer: its parts as they are sent, whether it has ended, and how."""
+    """One answer: its parts as sent, and whether and how it has ended."""
 
     def __init__(self, through: int = 0) -> None:
         self.through = through
@@ -71,13 +71,13 @@ class AnswerStream:
         return retried or self.delivered_at is None or arrived < self.delivered_at + AT_ONCE_SECONDS
 
     def is_awaited(self, arrived: float) -> bool:
-        """Return whether no reader had the answer when a request arrived: an equal one then repeats this one."""
+        """Return whether no reader had the answer when a request arrived. An equal request then repeats this one."""
         if not self.is_over:
             return True
         return self.failure is None and (self.delivered_at is None or arrived < self.delivered_at)
 
     async def begun(self, seconds: float | None = None) -> None:
-        """Wait for the first part, at most for some seconds. Raises the answer's failure if there is none."""
+        """Wait for the first part for some seconds at most. Raises the answer's failure if no part came."""
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 while not self.parts and not self.is_over:
@@ -86,9 +86,9 @@ class AnswerStream:
             raise self.failure
 
     async def read(self, ping: bytes = b"", seconds: float | None = None) -> AsyncIterator[bytes]:
-        """Yield all parts, from the first; those that are there already as one. Raises the answer's failure.
+        """Yield all parts from the first, present ones joined. Raises the answer's failure.
 
-        ``ping`` comes where nothing else does for so many ``seconds``.
+        Yield ``ping`` whenever nothing came for ``seconds``.
         """
         at = 0
         while True:
@@ -166,7 +166,7 @@ class Turns:
             del self.ending[asker]
 
     async def settled(self, asker: Hashable) -> None:
-        """Wait until the answers that ended before are stored: the next list holds them."""
+        """Wait until earlier answers are stored, because the next list contains them."""
         if before := self.ending.get(asker):
             await asyncio.wait(before.copy())
 
@@ -186,7 +186,7 @@ class Turns:
                     self.given[key] = turn
 
     async def close(self) -> None:
-        """Finish answers that nobody waits for any more, if that does not take long."""
+        """Finish answers that nobody waits for, unless that takes long."""
         if self.tasks:
             _, late = await asyncio.wait(self.tasks, timeout=CLOSING_SECONDS)
             for task in late:

@@ -88,7 +88,7 @@ CHORES: Mapping[str, Chore] = {
 
 
 def since(runtime: Runtime, now: datetime) -> dict[str, Any]:
-    """Return what tells whether something is due: ages or times, and the limits of tenants without their own."""
+    """Return the parameters of what is due: ages or times, and the limits for tenants without their own."""
     audited = runtime.auditing.days if runtime.auditing.is_on else 0
     idle = runtime.retention.conversation_days
     return {
@@ -105,7 +105,7 @@ def since(runtime: Runtime, now: datetime) -> dict[str, Any]:
 
 
 async def keep_house(runtime: Runtime) -> None:
-    """Do each chore for the tenants for which it is due. What fails for one is logged, and is due the next time.
+    """Do each chore for the tenants for which it is due. A failure is logged, and the chore stays due.
 
     Where there are more than TENANTS_AT_ONCE they take turns, a minute each, so that a worker at rest costs the same.
     """
@@ -136,7 +136,7 @@ HANDLERS: Mapping[str, Handler] = {
 
 
 def lanes(runtime: Runtime) -> dict[Lane, int]:
-    """Return how many jobs of each lane run at once. A job that needs no provider needs our own CPU."""
+    """Return how many jobs of each lane run at once. Jobs without a provider use our own CPU."""
     return {
         "llm": runtime.working.llm_jobs,
         "embedding": runtime.working.embedding_jobs,
@@ -191,7 +191,7 @@ async def until_done(task: Task, runtime: Runtime, stop: asyncio.Event) -> None:
 
 
 async def _succeeds(name: str, work: Awaitable[None]) -> bool:
-    """Await work. Log its failure: a provider or database that is away takes a line, a defect its traceback."""
+    """Await work and log its failure: a line for an unavailable provider or database, a traceback for a defect."""
     try:
         await work
     except (ProviderError, StorageUnavailable) as error:

@@ -110,7 +110,7 @@ def _request_of(caller: Caller, body: schemas.MemoryBody) -> MemoryRequest:
 
 
 def _unfit(body: schemas.MemoryBody) -> list[errors.FieldError]:
-    """Return what of a memory's scope, key and time does not go together."""
+    """Return the conflicts between a memory's scope, key and times."""
     problems: list[errors.FieldError] = []
     if body.key is not None and (problem := key_problem(body.key)) is not None:
         problems.append({"loc": ["body", "key"], "msg": problem})
@@ -125,7 +125,7 @@ def _unfit(body: schemas.MemoryBody) -> list[errors.FieldError]:
 
 
 def space_named(scope: str | None) -> str | None:
-    """Return the id of the space that a scope is; None for any other."""
+    """Return the id in a space's scope; None for any other scope."""
     return scope.removeprefix(SPACE) if scope is not None and scope.startswith(SPACE) else None
 
 
@@ -148,7 +148,7 @@ def held_of(
     as_of: Annotated[Time | None, Query(description="what held then; default: now")] = None,
     known_at: Annotated[Time | None, Query(description="as far as it was known then; default: now")] = None,
 ) -> Held:
-    """Return which memories are listed. Raises Invalid."""
+    """Return the filter of listed memories. Raises Invalid."""
     if key is not None and (problem := key_problem(key)) is not None:
         raise errors.Invalid.at(["query", "key"], problem)
     return Held(status, key, pinned, as_of, known_at)
@@ -163,7 +163,7 @@ def holder_of(
         Query(description="only what holds there; `space:` and an id for a space; default: all that may be viewed"),
     ] = None,
 ) -> Holder:
-    """Return whose memories are listed. Raises Invalid."""
+    """Return the holder of listed memories. Raises Invalid."""
     user = _user(caller, user_id, conversation_id, "query", scopes=[scope] if scope else [])
     if scope == "conversation" and conversation_id is None:
         raise errors.Invalid.at(["query", "conversation_id"], "is required with this scope")

@@ -1,4 +1,4 @@
-"""Turns in, window out."""
+"""Messages and windows."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ EXAMPLE = DOCUMENT["append"]
 
 
 class AppendQuery(BaseModel):
-    """The window that is to come with the answer."""
+    """The window to return with the response."""
 
     include: Literal["context"] | None = Field(None, description="also return the next window")
     budget: int | None = Field(None, ge=1, le=BUDGET_MAX)
@@ -145,7 +145,7 @@ async def _idempotency(request: Request, caller: Caller, sent: object) -> Idempo
 
 
 def _window_request(runtime: Runtime, caller: Caller, query: AppendQuery, call: Call) -> ContextRequest | None:
-    """Return the window that is to come with the answer, if one is; reading it is a scope of its own."""
+    """Return the window to include in the response, if requested. It needs the scope read."""
     if not query.include:
         return None
     caller.require("read")
@@ -177,8 +177,8 @@ async def _append_response(
 async def _context_or_problem(
     runtime: Runtime, tenant: UUID, conversation_id: str, window_request: ContextRequest
 ) -> tuple[bytes, str]:
-    """Return the window as a member of the append's answer, and its receipt's root. The messages are stored: a budget
-    that is too small for the window must not make the append look as if it had failed.
+    """Return the window as a member of the append's response, and its receipt's root. The messages are stored, so a
+    budget too small for the window must not make the append look like a failure.
     """
     try:
         window = await context(runtime, tenant, conversation_id, window_request)
@@ -250,7 +250,7 @@ class ContextQuery(BaseModel):
 
 
 def _past(query: ContextQuery) -> int | Then | None:
-    """Return the message or the time as of which a window is wanted. Raises Invalid."""
+    """Return the message or time as of which a window is requested. Raises Invalid."""
     if not isinstance(query.as_of, int):
         return Then(query.as_of, query.known_at) if query.as_of or query.known_at else None
     if query.known_at is not None:
@@ -321,7 +321,7 @@ async def post_context(request: Request, caller: Reader) -> Response:
 def _checked(
     runtime: Runtime, window_request: ContextRequest, part: Literal["body", "query"] = "query"
 ) -> ContextRequest:
-    """Return the request. Raises Invalid if its model's window is unknown and nothing else sets a budget."""
+    """Return the request. Raises Invalid if nothing sets a budget and its model's window is unknown."""
     if window_request.model is None or window_request.budget is not None or runtime.defaults.context_window:
         return window_request
     if runtime.defaults.models.window(window_request.model) is None:

@@ -1,4 +1,4 @@
-"""Links of the OpenAPI document: which operations a response's values can be passed to."""
+"""Links of the OpenAPI document: the operations to which a response's values can be passed."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ _BODY = "$response.body#/"
 
 
 def made(status: int, **operations: dict[str, str]) -> dict[int | str, dict[str, Any]]:
-    """Return the `responses` of a route whose response of this status gives these parameters to these operations."""
+    """Return a route's `responses`: with this status, it passes these parameters to these operations."""
     links = {
         operation: {
             "operationId": operation,
@@ -20,7 +20,7 @@ def made(status: int, **operations: dict[str, str]) -> dict[int | str, dict[str,
 
 
 def _expression(name: str, source: str) -> str:
-    """Return the expression of a place in the answer's body; "" is the same parameter in the request's path."""
+    """Return the expression for a place in the response's body; "" stands for the parameter of the request's path."""
     return f"{_BODY}{source}" if source else f"{_SAME}{name}"
 
 

@@ -33,8 +33,8 @@ MEMORY_OPERATIONS = {
 
 
 class Measured:
-    """Counts each request under its route's template, and opens a span for it, which continues in the jobs that it
-    enqueues. Paths are not labels: there are too many.
+    """Counts each request under its route's template, and opens a span that continues in the jobs it enqueues. Paths
+    are no labels, because there are too many.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -77,6 +77,6 @@ def _describe(span: TraceSpan, method: str, route: str, status: int) -> None:
 
 @router.get("/metrics", include_in_schema=False, dependencies=[READS])
 async def metrics(runtime: Wired) -> Response:
-    """Counters of this process, and the work of all."""
+    """Get this process's counters, and the work of all processes."""
     await progress.measure(runtime)
     return Response(runtime.metrics.text(), media_type=CONTENT_TYPE_LATEST)

@@ -1,4 +1,4 @@
-"""Errors as the proxy's clients know them: everything under /v1 is answered so, and not with a problem.
+"""Errors in the form of model APIs: every error under /v1 has it instead of a problem's.
 
 Those of /v1/messages have Anthropic's form, all others OpenAI's.
 
@@ -46,7 +46,7 @@ SCHEMAS: dict[str, Any] = DOCUMENT["errors"]
 
 
 def elsewhere(path: str) -> str:
-    """Return where a path of a model's API is served, as a sentence; "" for any other path."""
+    """Return a sentence that says where a model API's path is served; "" for any other path."""
     is_known = path.strip("/") in SERVED.split(", ")
     return f" It is served at /v1{path}: end the base URL in /v1." if is_known else ""
 
@@ -112,7 +112,7 @@ def body(error: Exception) -> dict[str, Any]:
 
 
 def _text(error: errors.QuireError) -> str:
-    """Return the detail; where it only counts field errors, the first three of them, as there is no `errors`."""
+    """Return the detail. If it only counts field errors, list the first three, because this form has no `errors`."""
     if error.errors and error.detail == errors.sentence(error.errors):
         return " ".join(errors.sentence([field_error]) for field_error in error.errors[:3])
     return error.detail
@@ -168,7 +168,7 @@ def _type(status: int) -> str:
 
 
 def _param(loc: Sequence[str | int]) -> str:
-    """Return a place as OpenAI writes it: messages[3].content."""
+    """Return a place in OpenAI's notation: messages[3].content."""
     text = ""
     for part in loc[1:] if loc and loc[0] in ("body", "header", "query", "path") else loc:
         text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part

@@ -1,4 +1,4 @@
-"""The OpenAPI document: FastAPI's own, with our problems and the bodies that FastAPI does not see."""
+"""The OpenAPI document: FastAPI's, with our problems and the bodies that FastAPI does not know."""
 
 import base64
 import hashlib
@@ -66,7 +66,7 @@ def install(app: FastAPI, routers: Sequence[APIRouter]) -> None:
 
 
 def policy(page: bytes) -> str:
-    """Return the Content-Security-Policy of the page of the API: its scripts are our files and what stands in it."""
+    """Return the Content-Security-Policy of the API's page, which allows our script files and its inline scripts."""
     hashes = (base64.b64encode(hashlib.sha256(script).digest()).decode() for script in INLINE.findall(page))
     return POLICY.format(scripts=" ".join(f"'sha256-{one}'" for one in hashes))
 
@@ -111,7 +111,7 @@ def _scope(route: APIRoute) -> KeyScope | None:
 
 
 def _add_examples(operation: dict[str, Any]) -> None:
-    """Fill in required parameters, and the user, without whom searches and lists are refused or long; a stream ends."""
+    """Fill in required parameters, a user (without one, searches fail and lists are long) and an end for streams."""
     for parameter in operation.get("parameters", ()):
         name = parameter["name"]
         wanted = parameter["in"] == "path" or (

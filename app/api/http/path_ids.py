@@ -1,7 +1,7 @@
-"""Ids in paths that hold a slash.
+"""Ids in paths that contain a slash.
 
-ASGI hands the path over decoded, so ``a%2Fb`` would read as two segments. Here an encoded slash becomes
-U+FFFF, which no id can hold, until the route is found; ``path_id`` turns it back.
+ASGI passes paths decoded, so ``a%2Fb`` would become two segments. Here an encoded slash becomes U+FFFF, which no id can
+contain, until the route is found; ``path_id`` reverts it.
 """
 
 import re
@@ -48,7 +48,7 @@ def _decoded(part: bytes) -> str:
 
 
 def check_id(value: str, loc: list[str | int]) -> str:
-    """Check an id that a client may choose. Raises Invalid."""
+    """Check an id that a client can choose. Raises Invalid."""
     if not 0 < len(value) <= ID_MAX or NOT_IN_IDS.search(value):
         raise errors.Invalid.at(loc, f"must have 1 to {ID_MAX} characters and no control characters")
     if value in _DOTS:
@@ -57,7 +57,7 @@ def check_id(value: str, loc: list[str | int]) -> str:
 
 
 def check_ids(part: str, **ids: str | None) -> None:
-    """Check the ids that a part of a request gives. Raises Invalid."""
+    """Check the ids in a part of a request. Raises Invalid."""
     for name, value in ids.items():
         if value is not None:
             check_id(value, [part, name])
@@ -69,17 +69,17 @@ def path_id(request: Request) -> CallersId:
 
 
 def query_of(request: Request) -> QueryParams:
-    """Return the query; most requests have none, which Starlette would parse all the same."""
+    """Return the query, without parsing an empty one as Starlette would: most requests have none."""
     return request.query_params if request.scope["query_string"] else NO_QUERY
 
 
 def written_path(request: Request) -> str:
-    """Return what a request writes to: its path, and the branch that it names, which no path holds."""
+    """Return what a request writes to: its path and, if it names one, the branch."""
     return "\n".join(filter(None, [request.scope["path"], query_of(request).get("branch")]))
 
 
 def conversation_in_path(request: Request) -> str | None:
-    """Return the conversation that the path names, if it names one that there can be."""
+    """Return the conversation that the path names; None if the id is impossible."""
     name = str(request.path_params.get("conversation_id", UNUSABLE)).replace(SLASH, "/")
     return None if NOT_IN_IDS.search(name) else name
 

@@ -1,4 +1,4 @@
-"""Errors as `application/problem+json` (RFC 9457), and the id that ties an answer to the log."""
+"""Errors as `application/problem+json` (RFC 9457), and the id that connects a response to the log."""
 
 import json
 import logging
@@ -60,8 +60,8 @@ def install(app: FastAPI, routers: Sequence[APIRouter]) -> None:
 
 
 class RequestId:
-    """Set the request's id, return it in X-Request-Id, answer 400 to a head that can be read in two ways before
-    anything reads the request, and answer uncaught exceptions.
+    """Sets the request's id and returns it in X-Request-Id, answers ambiguous heads with 400 before anything reads the
+    request, and answers uncaught exceptions.
 
     Headers in ``request.state.headers`` are added to every response to the request. Pure ASGI, because Starlette sends
     its own 500 from outside all middleware, without such headers.
@@ -152,9 +152,9 @@ def _refused(request: Request, error: HTTPException, headers: Mapping[str, str])
 
 
 def _methods(routers: Sequence[APIRouter], scope: Scope) -> set[str]:
-    """Return all methods of a path. Starlette names only those of the first route that matches.
+    """Return all methods of a path. Starlette names only those of the first matching route.
 
-    As in OpenAPI, a path without parameters hides those with parameters that match it too.
+    As in OpenAPI, a path without parameters hides matching paths with parameters.
     """
     routes = (route for router in routers for route in router.routes if isinstance(route, APIRoute))
     matching = [route for route in routes if route.matches(scope)[0] is not Match.NONE]

@@ -1,8 +1,7 @@
-"""One rule for the query of every route with a caller: it has no member that the route does not know, and a number in
-it, or in the path, is digits.
+"""One rule for every route with a caller: its query has no unknown member, and numbers in query and path are digits.
 
-FastAPI ignores members that it does not know, so that `limt=5` would read as no limit, and takes what Python's ``int``
-takes: `1_0`, blanks, a sign. Clients of other APIs send members of their own to ``/v1``, so the rule stops there.
+FastAPI ignores unknown members, so `limt=5` would mean no limit, and accepts everything that Python's ``int`` does:
+`1_0`, blanks, a sign. The rule does not apply to ``/v1``, where clients of other APIs send their own members.
 """
 
 from __future__ import annotations
@@ -66,7 +65,7 @@ def _known(route: Any) -> KnownMembers:
 
 
 def of_route(route: APIRoute) -> KnownMembers:
-    """Return what a route declares: as parameters, or in its part of the OpenAPI document."""
+    """Return the members that a route declares as parameters or in its part of the OpenAPI document."""
     declared = list(_declared(route.dependant))
     shown = (route.openapi_extra or {}).get("parameters", ())
     query = {p["name"]: _is_whole(str(p["schema"])) for p in shown if p["in"] == "query"}

@@ -1,4 +1,4 @@
-"""Requests that change something. A route takes one instead of the caller: ``write: Write``, or by another scope.
+"""Writing requests. A route takes one in place of the caller: ``write: Write``, or that of another scope.
 
 Equal requests with the same Idempotency-Key are done once.
 """
@@ -35,7 +35,7 @@ class WriteRequest:
         return parse_model(model, self._sent)
 
     async def idempotency(self, sent: object = None) -> IdempotencyKey | None:
-        """Return the key of the request with the body that was read, or with what else was ``sent``. Raises Invalid."""
+        """Return the request's key, for the body that was read or what was ``sent`` instead. Raises Invalid."""
         given = self.caller, self._key, self.request.method, written_path(self.request)
         if self._sent is None:
             return IdempotencyKey.of(*given, sent)
@@ -46,7 +46,7 @@ class WriteRequest:
         return await run_idempotently(self.runtime.database, self.caller.tenant, await self.idempotency(), work)
 
     async def by_steps(self, work: Callable[[], Awaitable[str]]) -> str:
-        """Do work that commits step by step and continues if it is repeated; keep its answer for equal requests."""
+        """Do work that commits in steps and continues when repeated, and store its response for equal requests."""
         database, tenant, key = self.runtime.database, self.caller.tenant, await self.idempotency()
         if key is not None and (stored := await key.find_response(database, tenant)) is not None:
             return stored

@@ -1,4 +1,4 @@
-"""Pages and archives of a conversation as MCP resources: what the recall tools read, for clients that attach it."""
+"""A conversation's pages and archives as MCP resources, for clients that attach them: the recall tools' texts."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _URI = re.compile(rf"(?:{PAGE}(?P<page>[0-9]+(?:-[0-9]+)?)|{ARCHIVE}(?P<uuid>[0-
 
 
 async def listed(asking: Asker) -> list[types.Resource]:
-    """List a conversation's pages and its archives, or the archives of a user outside of any, newest first."""
+    """List a conversation's pages and archives, or a user's archives outside of conversations, newest first."""
     conversation = asking.conversation
     last = conversation.end.last_page if conversation is not None else 0
     where = ArchiveFilter(conversation.id if conversation is not None else None, asking.user_id)
@@ -44,7 +44,7 @@ async def listed(asking: Asker) -> list[types.Resource]:
 
 
 def call_of(uri: str) -> ToolCall | None:
-    """Return the call of a recall tool that reads a resource; None for an address that none has."""
+    """Return the recall tool call that reads a resource; None for an unknown address."""
     found = _URI.fullmatch(uri)
     if found is None:
         return None

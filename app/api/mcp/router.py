@@ -41,9 +41,9 @@ _QUERY: dict[str, Any] = {"parameters": [{"name": name, "in": "query", "schema":
 @router.post("/mcp", include_in_schema=False, openapi_extra=_QUERY)
 @every_turn
 async def mcp(request: Request, caller: Reader) -> Response:
-    """MCP over streamable HTTP; the protocol itself is the SDK's matter.
+    """Serve MCP over streamable HTTP. The SDK implements the protocol.
 
-    There is no GET, whose stream would never carry anything, and no DELETE, since there are no sessions.
+    There is no GET, because its stream would stay empty, and no DELETE, because there are no sessions.
     """
     request.state.caller = caller
     refuse_foreign_page(request)
@@ -72,7 +72,7 @@ async def protected_resource(request: Request, of: str) -> Response:
 
 
 class _Handed(Response):
-    """The answer is written by the session manager."""
+    """A response that the session manager writes."""
 
     def __init__(self, manager: StreamableHTTPSessionManager, body: bytes) -> None:
         super().__init__()
@@ -88,7 +88,7 @@ class _Handed(Response):
 
 
 def has_unusable_id(body: bytes) -> bool:
-    """Return whether a body is a request that the SDK would take for a notification, and not answer."""
+    """Return whether the SDK would mistake a request for a notification and never answer it."""
     told = loads(body)
     is_request = isinstance(told, dict) and "id" in told and "method" in told
     return is_request and (not isinstance(told["id"], str | int) or isinstance(told["id"], bool))

@@ -52,7 +52,7 @@ _asked: ContextVar[Request] = ContextVar("asked")
 
 
 def manager(runtime: Runtime) -> StreamableHTTPSessionManager:
-    """Return the manager, which must run as long as the app serves."""
+    """Return the session manager, which must run as long as the app serves."""
 
     async def list_tools(context: Context, _params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
         request = _request(context)
@@ -104,7 +104,7 @@ class _Manager(StreamableHTTPSessionManager):
 
 
 class _Server(Server[Any]):
-    """Tells each connection of the tools that it has: a request is answered in the context that it came in."""
+    """Describes to each connection its own tools: a request is answered in the context in which it came."""
 
     @property
     def instructions(self) -> str | None:
@@ -113,7 +113,7 @@ class _Server(Server[Any]):
 
     @instructions.setter
     def instructions(self, _: str | None) -> None:
-        """Take no other."""
+        """Accept no other instructions."""
 
 
 def offered(request: Request) -> list[Tool]:
@@ -162,7 +162,7 @@ async def _run(asking: tool_calls.Asker, call: ToolCall) -> tool_calls.Answer:
 
 
 async def _asker(runtime: Runtime, request: Request) -> tool_calls.Asker:
-    """Return whom a request is for. Raises Invalid where it names nobody, or NotFound."""
+    """Return the asker of a request. Raises NotFound, and Invalid if the request names nobody."""
     caller: Caller = request.state.caller
     named, conversation_id = _names(request)
     user_id = caller.user(named, ("query", "user_id"))
@@ -179,7 +179,7 @@ def _names(request: Request) -> tuple[str | None, str | None]:
 
 
 async def _store_turn(runtime: Runtime, request: Request, call: ToolCall) -> tuple[str, bool]:
-    """Store a turn in the conversation, which begins with it if it is new. Return what is said, and if it failed."""
+    """Store a turn, also as the beginning of a new conversation. Return the answer, and whether it is an error."""
     caller: Caller = request.state.caller
     user_id, conversation_id = _names(request)
     if conversation_id is None:

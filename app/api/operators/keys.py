@@ -74,7 +74,7 @@ async def create_key(write: WriteByAdmin) -> Response:
 
 
 def checked(body: schemas.KeyBody) -> KeyRequest:
-    """Return the key that is wanted, for the command line too. Raises Invalid."""
+    """Return the requested key; the command line uses it too. Raises Invalid."""
     problems: list[errors.FieldError] = []
     if not body.name.strip() or not body.name.isprintable():
         problems.append({"loc": ["body", "name"], "msg": "must be printable text"})
