@@ -69,7 +69,6 @@ def test_windows_are_calibrated_by_the_apis_usage(
 
     api.chat.default = fake.Behaviour(edit=counted)
     options: Any = {"extra_headers": {"X-Quire-Recall": "off"}}  # whose room makes the window another
-    options |= {"stream_options": {"include_usage": True}} if stream else {}
     first = [user("Go on.")]
     said = ask(chat, first, stream=stream, **options)
     assert ok(client.get("/conversations/c"))["token_percent"] == 100, "it is stored with the next question"
