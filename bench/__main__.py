@@ -44,7 +44,7 @@ BENCHMARKS: dict[str, Callable[..., list[Table]]] = {
 }
 
 API_ALONE = frozenset({"agent", "overhead", "dialects", "options", "loops", "profile", "peers", "crowd", "people"})
-"""Benchmarks of requests: what they enqueue is done by nobody, as if workers were on another machine."""
+"""Benchmarks of requests. Nobody runs the jobs that they enqueue, as if workers were on another machine."""
 
 PLAIN_WIDTH = 140
 
@@ -55,7 +55,7 @@ PLAIN_WIDTH = 140
 @click.option("--write", is_flag=True, help="Write the tables and their plots into bench/results/.")
 @click.option("--messages", type=int, default=large.MESSAGES, show_default=True, help="Messages that `large` fills in.")
 def main(names: tuple[str, ...], quick: bool, write: bool, messages: int) -> None:
-    """Measure Quire. NAMES: which benchmarks; all by default."""
+    """Measure Quire. NAMES: the benchmarks to run; all by default."""
     console = Console() if sys.stdout.isatty() else Console(width=PLAIN_WIDTH)
     for alone, some in groupby(names or BENCHMARKS, key=API_ALONE.__contains__):
         with harness.opened({"QUIRE_WORKER": "false"} if alone else None) as opened:
@@ -71,7 +71,7 @@ def main(names: tuple[str, ...], quick: bool, write: bool, messages: int) -> Non
 
 
 def keep(console: Console, name: str, found: Sequence[Table], document: Path = tables.DOCUMENT) -> None:
-    """Write tables into a document, and their plots beside it."""
+    """Write tables into a document, and their plots next to it."""
     wanted = [plot for table in found for plot in table.plots]
     drawn = plots.draw(wanted, document.parent)
     tables.write(name, found, sys.argv[1:], document, drawn)

@@ -1,7 +1,7 @@
-"""HTTP clients in a process of their own, so that their work is not counted as a server's.
+"""HTTP clients in a separate process, so that their work does not count as a server's.
 
-Reads jobs from standard input, a JSON object a line, and answers each with a line: the latencies in seconds,
-and how long all of them took. The client is as lean as keep-alive HTTP/1.1 allows; it knows `Content-Length` only.
+The process reads jobs from standard input, a JSON object a line, and answers each with a line: the latencies in seconds
+and the total time. The client is as lean as keep-alive HTTP/1.1 allows, and knows only `Content-Length`.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ Connection = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 @dataclass(frozen=True)
 class Job:
-    """Client i sends request n to target (and with body) number i + n * clients, cyclically."""
+    """Client i sends its request n to target (and with body) number i + n * clients, cyclically."""
 
     port: int
     method: str
@@ -28,14 +28,14 @@ class Job:
     bodies: list[str] = field(default_factory=list)
     clients: int = 1
     requests: int = 0
-    """Of each client; 0: as many as fit the time."""
+    """The number of requests of each client; 0: as many as fit the time."""
     seconds: float = 3600.0
     headers: str = ""
-    """More lines of each request's head, each with its end."""
+    """Further header lines of each request, each with its line end."""
     pipelined: int = 1
-    """Requests that a client sends before it reads their answers."""
+    """The number of requests that a client sends before it reads their answers."""
     reconnects: bool = False
-    """Whether it does so on a new connection each time."""
+    """Whether it opens a new connection each time."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Outcome:
 
 
 async def run(job: Job) -> Outcome:
-    """Raises RuntimeError for an answer that is not 2xx."""
+    """Send a job's requests. Raises RuntimeError for an answer that is not 2xx."""
     connections = [await _connect(job) for _ in range(job.clients)]
     begun = time.perf_counter()
     latencies = await asyncio.gather(*(_client(job, i, connections[i]) for i in range(job.clients)))

@@ -1,6 +1,6 @@
-"""What a benchmark runs against: PostgreSQL in a folder of its own, Quire as `quire serve` runs it, clients.
+"""The environment of a benchmark: PostgreSQL in a folder of its own, Quire as `quire serve` runs it, and clients.
 
-All of them are processes of their own, so that the CPU time of each can be told apart; none outlives the run.
+Each is a separate process, so that their CPU times can be distinguished. None of them outlives the run.
 """
 
 import asyncio
@@ -28,24 +28,24 @@ from bench.clients import Job, Outcome
 
 USER = "bench"
 MODEL = "gpt-5"
-"""Of all conversations: it counts with the vocabulary that the benchmarks count with."""
+"""The model of all conversations, whose vocabulary the benchmarks use to count tokens."""
 QUIRE = ("-c", "import app.cli; app.cli.main(['serve'])")
-"""As `quire serve`, but safe from whoever stops all processes of that name."""
+"""Starts the same as `quire serve`, but is safe from anything that stops all processes of that name."""
 STOP_SECONDS = 20
 APPEND_MESSAGES_MAX = 1000
 SETTLING_SECONDS, SETTLING_LOOKS = 0.05, 20
 IDLE_SHARE = 0.04
-"""Of a core, that a service takes at most when it only waits."""
+"""The largest share of a core that an idle service takes."""
 IDLE_SECONDS = 2
-"""A server closes a connection that was idle a little longer."""
+"""A server closes connections that are idle a little longer than this."""
 BUFFERED = {"PYTHONUNBUFFERED": ""}
-"""An unbuffered process that is stopped for a moment while it writes a long line loses the rest of it."""
+"""An unbuffered process that is stopped for a moment while it writes a long line would lose the rest of the line."""
 _URL = re.compile(r"http://127\.0\.0\.1:(\d+)")
 
 
 @dataclass(frozen=True)
 class Harness:
-    """Everything that is up. ``folder`` goes when the run ends."""
+    """Everything that runs. ``folder`` is deleted when the run ends."""
 
     folder: Path
     postgres: EmbeddedPostgres
@@ -54,12 +54,12 @@ class Harness:
     api: "Api"
 
     def analyze(self) -> None:
-        """What autovacuum does within a minute of a change: the planner knows how large the tables are."""
+        """Tell the planner how large the tables are, as autovacuum does within a minute of a change."""
         asyncio.run(_execute(self.postgres.superuser_dsn, "ANALYZE"))
 
 
 def vacuum(superuser_dsn: str) -> None:
-    """Leave nothing to autovacuum."""
+    """Vacuum and analyze everything, so that autovacuum has nothing to do."""
     asyncio.run(_execute(superuser_dsn, "VACUUM ANALYZE"))
 
 
@@ -71,7 +71,7 @@ async def _execute(dsn: str, statement: str) -> None:
 
 @contextmanager
 def opened(settings: Mapping[str, str] | None = None) -> Iterator[Harness]:
-    """Start everything, with more settings where they are given; stop everything."""
+    """Start everything, with additional settings if given, and stop it at the end."""
     with ExitStack() as stack:
         folder = Path(tempfile.mkdtemp(prefix="quire-bench-"))
         stack.callback(shutil.rmtree, folder, ignore_errors=True)
@@ -102,7 +102,7 @@ def environment_of(postgres: EmbeddedPostgres, folder: Path) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Cpu:
-    """CPU seconds: the server's processes, and all of PostgreSQL's."""
+    """CPU seconds of the server's processes and of all PostgreSQL processes."""
 
     server: float
     postgres: float
@@ -129,16 +129,16 @@ class Server:
 
 
 def cpu_of(process: psutil.Process, postmaster: psutil.Process) -> Cpu:
-    """Used so far, by a process and what it started; PostgreSQL's by whomever."""
+    """Return the CPU used so far by a process with its children, and by PostgreSQL for all clients."""
     return Cpu(_used_by_all(process), _used_by_all(postmaster))
 
 
 def _used_by_all(first: psutil.Process) -> float:
-    """Those that have ended included: their parent has waited for them."""
+    """Return the CPU seconds of a process and its children, including ended ones that it has waited for."""
     times = first.cpu_times()
     total = float(times.children_user + times.children_system)
     for process in (first, *first.children(recursive=True)):
-        with suppress(OSError):  # it has ended meanwhile
+        with suppress(OSError):  # the process has ended meanwhile
             total += time.clock_gettime(~process.pid << 3 | 2)  # its CPU clock on Linux: `cpu_times` has ticks of 10 ms
     return total
 
@@ -148,7 +148,7 @@ class Measured(Protocol):
 
 
 def settled(side: Measured) -> Cpu:
-    """Return the CPU used once what goes on beside the answers is stored: when it hardly grows for a moment."""
+    """Return the CPU used once the work besides the answers is done: when it hardly grows for a moment."""
     used = side.cpu()
     for _ in range(SETTLING_LOOKS):
         time.sleep(SETTLING_SECONDS)
@@ -163,7 +163,7 @@ def postmaster_of(folder: Path) -> psutil.Process:
 
 
 def superuser_dsn_of(folder: Path) -> str:
-    """Return where an embedded server listens, whichever process and tree started it."""
+    """Return the DSN of an embedded server, whichever process and tree started it."""
     *_, port, sockets = (folder / "postgres/cluster/postmaster.pid").read_text().splitlines()[:5]
     return f"postgresql://postgres@/quire?host={sockets}&port={port}"
 
@@ -172,7 +172,7 @@ def superuser_dsn_of(folder: Path) -> str:
 def serving(
     arguments: Sequence[str], environment: dict[str, str], folder: Path, postmaster: psutil.Process
 ) -> Iterator[Server]:
-    """A Python process that prints the URL it listens at."""
+    """Run a Python process that prints the URL on which it listens."""
     with (folder / "stderr").open("ab") as log, running(arguments, environment, log) as process:
         assert process.stdout is not None
         for line in process.stdout:
@@ -190,7 +190,7 @@ def running(
     log: IO[bytes] | None = None,
     python: str = sys.executable,
 ) -> Iterator[subprocess.Popen[str]]:
-    """A Python process that is spoken to by lines."""
+    """Run a Python process that reads and writes lines."""
     process = subprocess.Popen(  # noqa: S603 - a program of ours
         [python, *arguments],
         env={**os.environ, **(environment or {}), **BUFFERED},
@@ -217,7 +217,7 @@ class Clients:
         self._process = process
 
     def run(self, job: Job) -> Outcome:
-        """Raises RuntimeError if a request failed."""
+        """Run a job. Raises RuntimeError if a request failed."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.write(json.dumps(asdict(job)) + "\n")
@@ -235,7 +235,7 @@ def _clients() -> Iterator[Clients]:
 
 
 class Api:
-    """Quire's API for what is not measured: making conversations, looking at windows."""
+    """Quire's API for everything that is not measured, such as creating conversations and reading windows."""
 
     def __init__(self, port: int) -> None:
         self._connection = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
@@ -249,7 +249,7 @@ class Api:
         self.call("POST", "/conversations", body)
 
     def append(self, conversation: str, messages: Sequence[dict[str, Any]], user: str = USER) -> list[dict[str, Any]]:
-        """In as few requests as the API's limit allows. Each message as it was stored."""
+        """Append messages in as few requests as the API's limit allows, and return each as it was stored."""
         stored: list[dict[str, Any]] = []
         for at in range(0, len(messages), APPEND_MESSAGES_MAX):
             body = {"messages": messages[at : at + APPEND_MESSAGES_MAX], "user_id": user}
@@ -261,9 +261,9 @@ class Api:
         return self.call("GET", f"/conversations/{conversation}/context{query}")
 
     def call(self, method: str, path: str, body: dict[str, Any] | None = None) -> str:
-        """The answer's text. Raises RuntimeError unless it is 2xx."""
+        """Return the answer's text. Raises RuntimeError unless it is 2xx."""
         if time.monotonic() > self._used + IDLE_SECONDS:
-            self._connection.close()  # it opens again by itself
+            self._connection.close()  # it reopens by itself
         self._used = time.monotonic()
         headers = {"Content-Type": "application/json"} if body is not None else {}
         self._connection.request(method, path, json.dumps(body) if body is not None else None, headers)

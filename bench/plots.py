@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 IS_INSTALLED = find_spec("matplotlib") is not None
-"""The extra `bench`. Without it tables are written all the same."""
+"""Whether the extra `bench` is installed. Tables are written without it too."""
 
 if IS_INSTALLED:
     import matplotlib as mpl
@@ -25,10 +25,10 @@ Point: TypeAlias = tuple[float, float]
 
 @dataclass(frozen=True)
 class Lines:
-    """A line for each name in ``lines``, through its points, over a logarithmic x."""
+    """A line for each name in ``lines``, through its points, over a logarithmic x axis."""
 
     name: str
-    """Of the file, without its end: unique among all benchmarks."""
+    """The name of the file without its suffix, unique among all benchmarks."""
     title: str
     x: str
     y: str
@@ -54,12 +54,12 @@ Plot: TypeAlias = Lines | Bars
 
 INCHES = (7.0, 3.6)
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#555555", "#000000")
-"""Told apart by the colour-blind too (Okabe and Ito)."""
+"""Colours that the colour-blind can distinguish (Okabe and Ito)."""
 MARKERS = "osD^vPXd"
 BAR_GROUP = 0.8
-"""Of the room that a group has."""
+"""The share of a group's width that its bars take."""
 TIMES_APART = 3.0
-"""Marks on a logarithmic axis, lest their numbers overlap."""
+"""The least ratio of neighbouring marks on a logarithmic axis, so that their numbers do not overlap."""
 STYLE: dict[Any, Any] = {
     "svg.fonttype": "none",
     "svg.hashsalt": "quire",
@@ -78,7 +78,7 @@ STYLE: dict[Any, Any] = {
 
 
 def draw(plots: Sequence[Plot], folder: Path) -> list[str]:
-    """Names of what was drawn: all, or nothing where matplotlib is missing."""
+    """Draw plots, and return their names; none if matplotlib is missing."""
     if not IS_INSTALLED or not plots:
         return []
     folder.mkdir(exist_ok=True)
@@ -113,7 +113,7 @@ def _lines(axes: Any, plot: Lines) -> None:
 
 
 def spread(places: Collection[float]) -> list[float]:
-    """The largest, and going down from it those that leave room for their numbers."""
+    """Return the largest value and, going down, those that leave room for their numbers."""
     kept: list[float] = []
     for place in sorted(places, reverse=True):
         if not kept or place * TIMES_APART <= kept[-1]:
@@ -146,5 +146,5 @@ def _frame(axes: Any, plot: Plot) -> None:
 
 
 def _number(value: float) -> str:
-    """As the tables write numbers."""
+    """Format a number as in the tables."""
     return f"{value:,.0f}" if value >= 10 or value == int(value) else f"{value:.3g}"

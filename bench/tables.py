@@ -1,4 +1,4 @@
-"""Results as tables: on the terminal, and with their plots in bench/results/."""
+"""Show results as tables on the terminal, and store them with plots in bench/results/."""
 
 import os
 import platform
@@ -18,7 +18,7 @@ from rich.table import Table as RichTable
 from bench.plots import Plot
 
 DOCUMENT = Path(__file__).parent / "results" / "README.md"
-"""Beside the document."""
+"""The document; plots are stored next to it."""
 OPENING = """\
 # Benchmarks
 
@@ -34,9 +34,9 @@ class Table:
     columns: Sequence[str]
     rows: Sequence[Sequence[str]]
     notes: Sequence[str] = ()
-    """Sentences below the table: what was done, and whether the goal is met."""
+    """Sentences below the table: the method, and whether the goal is met."""
     plots: Sequence[Plot] = ()
-    """What of it is drawn."""
+    """The plots of the table."""
 
 
 def show(console: Console, table: Table) -> None:
@@ -85,7 +85,7 @@ def _markdown(table: Table, drawn: Collection[str]) -> str:
 
 
 def _machine() -> str:
-    """What the figures were measured on."""
+    """Return a description of the machine."""
     memory = psutil.virtual_memory().total / 2**30
     return (
         f"{datetime.now(UTC):%Y-%m-%d}, {platform.system()} {platform.machine()}, {_processor()}, {os.cpu_count()} cores, "

@@ -1,4 +1,4 @@
-"""Chat of no meaning and of an even size, for histories of any length: the same seed, the same words."""
+"""Meaningless chat of even size, for histories of any length. The same seed gives the same words."""
 
 from collections.abc import Sequence
 from itertools import combinations
@@ -19,11 +19,11 @@ QUERIES = (
     "Lyon invoices", "Marta ramp", "cold store", "broken scanner", "wrong date", "morning truck", "pallets warehouse",
     "customer batteries",
 )  # fmt: skip
-"""Each of their words is in about half of all messages."""
+"""Sentences with words that about half of all messages have."""
 
 
 def pair(rng: Random) -> list[dict[str, Any]]:
-    """A question and its answer, about sixty tokens each."""
+    """Return a question and its answer, of about sixty tokens each."""
     return [{"role": role, "content": _text(rng)} for role in ("user", "assistant")]
 
 
@@ -43,7 +43,7 @@ def new_queries() -> tuple[list[str], list[str]]:
 
 
 def searches(users: Sequence[str]) -> list[str]:
-    """What to GET, for each user with the next query."""
+    """Return the paths to GET, for each user with the next query."""
     return [search(user, QUERIES[n % len(QUERIES)], "keyword") for n, user in enumerate(users)]
 
 

@@ -1,1 +1,1 @@
-"""What requests cost, under which load, and what is left after kills."""
+"""The cost of requests under load, and the state of data after processes are killed."""

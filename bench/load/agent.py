@@ -1,4 +1,4 @@
-"""What a turn costs as an agent makes it: a user message, its window, a call with its result, and the window after it.
+"""The cost of an agent's turn: a user message, its window, a call with its result, and the window after it.
 
 `python -m bench agent` measures it by how much the conversation and its user have stored, beside the least that keeps
 the promises (``bench.load.least``) and, if BENCH_PEERS_PYTHON names a Python that has them (see ``bench.peers.peers``),
@@ -51,9 +51,9 @@ from bench.words import history
 BUDGET = 8_000
 SIZES, ROUNDS, TURNS = (10, 100, 1_000, 5_000, 100_000), 6, 8
 SIZE_PEERS_MAX = 5_000
-"""LangGraph stores and loads the whole conversation with each step."""
+"""The largest size for LangGraph, which stores and loads the whole conversation with each step."""
 SIZE_LONG = 1_000
-"""Turns of a block go to one conversation that is as long as this, to one each where they would make it much longer."""
+"""A block's turns go to one conversation of at least this size. To shorter ones goes one each, lest they grow much."""
 WORK = (
     "Add a route for order {} to the parser, and cover it by a test.",
     "Rename the field {} in the form, the table and its index.",
@@ -64,7 +64,7 @@ WORK = (
     "Make the list of customers {} load in pages of fifty.",
     "Draw the totals of week {} as a chart in the report.",
 )
-"""What a user asks of an agent. A message that asks for something said before costs a search besides."""
+"""A user's requests to an agent. (A message that asks for something said earlier also costs a search.)"""
 RESULT_LINES = 60
 HERE, LEAST = "Quire", "the least"
 GRAPH, LOOP = "LangGraph", "LangGraph, in one run"
@@ -74,7 +74,7 @@ Json = dict[str, Any]
 
 
 class Side(Protocol):
-    """What turns are made with."""
+    """A side, on which turns are made."""
 
     def build(self, conversation: str, messages: list[Json]) -> None: ...
 
@@ -83,14 +83,14 @@ class Side(Protocol):
     def window(self, conversation: str) -> None: ...
 
     def rest(self) -> None:
-        """Do what autovacuum does within a minute of what was built."""
+        """Vacuum and analyze the conversations that were built, as autovacuum does within a minute."""
 
     def cpu(self) -> Cpu: ...
 
 
 @dataclass(frozen=True)
 class Served:
-    """A service; each conversation's user has no other."""
+    """A service of Quire. Each user has one conversation."""
 
     server: Server
     api: Api
@@ -117,7 +117,7 @@ class Served:
 
 @dataclass(frozen=True)
 class Graph:
-    """LangGraph in a process of its own."""
+    """LangGraph in a separate process."""
 
     peer: Peer
     database: Database
@@ -140,7 +140,7 @@ class Graph:
 
 @dataclass(frozen=True)
 class Loop(Graph):
-    """A graph that makes a whole turn in one run, and trims in it."""
+    """A graph that makes a whole turn in one run, including the trimming."""
 
     asked: list[Json] = field(default_factory=list)
 
@@ -155,35 +155,35 @@ class Loop(Graph):
 
 @dataclass
 class Spent:
-    """What blocks of turns took on a side."""
+    """The CPU of blocks of turns on a side."""
 
     blocks: list[Cpu] = field(default_factory=list)
-    """CPU seconds of each."""
+    """The CPU of each block."""
     new: list[float] = field(default_factory=list)
-    """Those of windows after a user message."""
+    """CPU seconds of windows after a user message."""
     unchanged: list[float] = field(default_factory=list)
-    """And of windows that are asked for once more."""
+    """CPU seconds of unchanged windows, requested once more."""
 
     @property
     def turn(self) -> Cpu:
-        """The CPU of a turn."""
+        """Return the CPU of a turn."""
         return Cpu(*(median(getattr(one, part) for one in self.blocks) / TURNS for part in ("server", "postgres")))
 
     def of(self, other: Spent) -> float:
-        """Return the ratio of its turns to those of another side, which took turns with it."""
+        """Return the ratio of its turns' CPU to another side's, with which it alternated."""
         return median(one.total / beside.total for one, beside in zip(self.blocks, other.blocks, strict=True))
 
 
 @dataclass(frozen=True)
 class Plan:
-    """The way of the turns."""
+    """The sides, sizes and pace of a run."""
 
     trees: Mapping[str, Path] = field(default_factory=dict)
     """Other checkouts, by name."""
     pace_seconds: float = 0.0
-    """Between requests."""
+    """Seconds between requests."""
     model: str = "none"
-    """The embedding model. With one the services do their jobs too."""
+    """The embedding model. If there is one, the services also run their jobs."""
     sizes: Sequence[int] = SIZES
     rounds: int = ROUNDS
 
@@ -251,14 +251,14 @@ def _make_turns(side: Side, size: int, numbers: range, pace_seconds: float) -> l
 
 
 def _window(side: Side, conversation: str) -> float:
-    """Return its CPU seconds."""
+    """Read a window, and return its CPU seconds."""
     begun = side.cpu().total
     side.window(conversation)
     return side.cpu().total - begun
 
 
 def messages_of_turn(number: int) -> tuple[list[Json], list[Json]]:
-    """Return a user message that asks for work, and for nothing that was said, and a call with its result; no two alike."""
+    """Return a user message that asks for work, not for something said, and a call with its result; all different."""
     rng = Random(number)
     (_, answer), name = history(2, number), f"call-{number}"
     question = {"role": "user", "content": " ".join(one.format(rng.randint(100, 9999)) for one in rng.sample(WORK, 3))}

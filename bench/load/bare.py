@@ -1,4 +1,4 @@
-"""The yardstick: what requests cost at least with Starlette and asyncpg. `python -m bench.load.bare DSN FILE LOOP`.
+"""The yardstick: the least cost of requests with Starlette and asyncpg. `python -m bench.load.bare DSN FILE LOOP`.
 
 It knows nothing but rows, and from FILE what is around them in Quire's own answers. A window is the texts of the same
 rows by one statement, put into their place in that answer, and a range of an archive likewise. An append is BEGIN, a
@@ -38,7 +38,7 @@ from app.text import bm25
 
 POOL = 8
 FOUND = 10
-"""What a search gives."""
+"""The number of results of a search."""
 
 TEXTS = """
 SELECT string_agg(CASE WHEN seq < $4 THEN coalesce(short, view, body) ELSE coalesce(view, body) END, ',' ORDER BY seq)
@@ -63,20 +63,20 @@ SELECT substr(t.content, $3 + 1, $4) FROM archives a
 
 @dataclass(frozen=True)
 class Known:
-    """What the yardstick is told, so that it need not find it out."""
+    """Facts that the yardstick gets, so that it need not find them out."""
 
     windows: dict[str, tuple[str, str, int, int]]
-    """By conversation: Quire's answer up to the rows' texts and from them on; where its zones begin."""
+    """By conversation: Quire's answer before and after the rows' texts, and where its zones begin."""
     archives: dict[str, str]
-    """By uuid: Quire's answer up to the content."""
+    """By uuid: Quire's answer before the content."""
     user: str
-    """Whose memories are searched."""
+    """The user whose memories are searched."""
     queries: list[str]
-    """Of keyword searches."""
+    """The queries of keyword searches."""
     vectors: dict[str, str]
-    """By the query of a hybrid search, its vector as pgvector reads it; all of one model."""
+    """The vectors of hybrid searches by query, in pgvector's text form; all of one model."""
     model: tuple[str, float, float] = ("", 0.0, 0.0)
-    """Its id, and the mean and the deviation that are usual with it."""
+    """The model's id, and its usual mean and deviation."""
 
     def meaning(self, query: str) -> Meaning:
         model, mean, deviation = self.model
@@ -168,7 +168,7 @@ def _columns(seqs: list[int], ids: list[UUID], messages: list[dict[str, str]]) -
 
 
 async def _keep_session(connection: object) -> None:
-    """As Quire does: no round trip to reset a connection."""
+    """Reset no connection, as Quire does, to save a round trip."""
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""Blocks of requests that several benchmarks send, and the conversations that they are sent to."""
+"""Blocks of requests that several benchmarks send, and the conversations to which they go."""
 
 import json
 from dataclasses import dataclass, field

@@ -22,11 +22,11 @@ DEPTH, EACH = 10, 20
 LENGTH, LENGTH_QUICK = 2_000, 600
 PAIRS, PAIRS_QUICK = 24, 6
 REQUESTS = 60
-"""Of each in a turn."""
+"""The number of requests to each in a turn."""
 GOAL = 1.2
 
 Ask = Callable[[str, int], Job]
-"""The requests of a turn, to a conversation."""
+"""Returns the requests of a turn to a conversation."""
 
 
 def run(opened: Harness, *, quick: bool) -> list[Table]:
@@ -91,7 +91,7 @@ def _grown(opened: Harness, length: int) -> tuple[str, str]:
     return "trunk", f"deep-{DEPTH}"
 
 
-# --- What is asked -----------------------------------------------------------------------------------
+# --- The requests ------------------------------------------------------------------------------------
 
 
 def _windows(opened: Harness) -> Ask:

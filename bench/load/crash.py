@@ -53,14 +53,14 @@ class Report:
     postmaster_kills: int = 0
     turns: int = 0
     resent: int = 0
-    """Requests that a crash left unanswered, or that were answered 503."""
+    """The number of requests that a crash left unanswered, or that got 503."""
     refused: list[str] = field(default_factory=list)
-    """Answers that nobody should get."""
+    """Error answers that no client should get."""
     problems: list[str] = field(default_factory=list)
 
 
 def crash(rounds: int, seconds: float, postmaster_every: int, seed: int = 1) -> Report:
-    """Kill, restart, repeat; then look at everything."""
+    """Kill and restart Quire repeatedly, then check everything."""
     rng = Random(seed)
     report = Report()
     deadline = time.monotonic() + seconds
@@ -98,7 +98,7 @@ def crash(rounds: int, seconds: float, postmaster_every: int, seed: int = 1) -> 
 
 
 def await_turn(writers: Sequence["Writer"], done: int) -> int:
-    """Wait until more turns are acknowledged than before, and return how many are. Gives up on a stuck service."""
+    """Wait until more turns are acknowledged than before, and return their number. Give up if the service is stuck."""
     deadline = time.monotonic() + START_SECONDS
     while (now := sum(len(writer.sent) for writer in writers)) <= done and time.monotonic() < deadline:
         time.sleep(RETRY_SECONDS)
@@ -116,7 +116,7 @@ def _folder() -> Iterator[Path]:
 
 
 class Quire:
-    """`python -m app serve` on a folder of its own; a new port each time it starts."""
+    """`python -m app serve` in a folder of its own, with a new port at each start."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -157,7 +157,7 @@ class Quire:
 
 
 class Writer:
-    """Appends turns one after the other, each until it is acknowledged."""
+    """Appends turns one after the other, and repeats each until it is acknowledged."""
 
     def __init__(self, quire: Quire, number: int, stop: Event, report: Report) -> None:
         self._quire = quire
@@ -166,9 +166,9 @@ class Writer:
         self._rng = Random(number)
         self.name = f"writer-{number}"
         self.sent: list[list[dict[str, Any]]] = []
-        """Turns that were acknowledged, as sent."""
+        """The acknowledged turns, as sent."""
         self.erased: set[int] = set()
-        """Turns whose archive was erased."""
+        """The turns whose archive was erased."""
         self._uuids: dict[int, str] = {}
 
     def run(self) -> None:
@@ -209,7 +209,7 @@ class Writer:
     def _until_answered(
         self, client: httpx.Client, verb: str, path: str, key: str, body: dict[str, Any] | None
     ) -> dict[str, Any] | None:
-        """None if an answer came that is no success, or none in time after the last round."""
+        """Repeat a request. Return None for an error answer, or if none came in time after the last round."""
         given_up = 0.0
         while True:
             try:
@@ -232,7 +232,7 @@ class Writer:
 
 
 def check_history(quire: Quire, writer: Writer) -> list[str]:
-    """Every acknowledged message once, in order, as it was sent."""
+    """Check that every acknowledged message is stored once, in order, as it was sent."""
     with httpx.Client(base_url=quire.url, timeout=60) as client:
         found: list[dict[str, Any]] = []
         query: dict[str, Any] = {"limit": 50}
@@ -263,7 +263,7 @@ def check_history(quire: Quire, writer: Writer) -> list[str]:
     return problems
 
 
-# What must not be: each statement finds rows that break a promise.
+# Each statement finds rows that break a promise.
 PROMISES = {
     "a message refers to an archive that is not there": """
         SELECT 1 FROM messages m, unnest(m.archive_ids) u

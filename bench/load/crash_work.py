@@ -34,7 +34,7 @@ WORKERS = 2
 START_SECONDS = 60
 SETTLE_SECONDS = 120
 KILL_SECONDS = 1.5
-"""About what a kill and a new start take: over so many the turns are spread."""
+"""The approximate seconds of a kill and a restart, over which the turns are spread."""
 PHASES = ("worker", "api", "postgres")
 
 
@@ -61,13 +61,13 @@ class Report:
     pages: int = 0
     resent: int = 0
     left_by_the_dead: int = 0
-    """Jobs whose worker was killed under them, as those say that found them."""
+    """The number of jobs whose worker was killed while it ran them, as reported by those that found them."""
     settled_seconds: float = 0
     problems: list[str] = field(default_factory=list)
 
 
 class Program:
-    """A process that says a word when it is up, and can be killed."""
+    """A process that prints a word when it is up, and can be killed."""
 
     def __init__(self, folder: Path, environment: dict[str, str], *command: str) -> None:
         self._folder = folder
@@ -98,7 +98,7 @@ class Program:
 
 
 class Scene(Quire):
-    """The API, two workers and PostgreSQL, each killed by itself."""
+    """The API, two workers and PostgreSQL, each of which can be killed separately."""
 
     def __init__(self, folder: Path, lease: float, *, embeds: bool) -> None:
         super().__init__(folder)
@@ -148,7 +148,7 @@ class Scene(Quire):
 
 
 class Talker(Writer):
-    """Appends short turns, each until it is acknowledged."""
+    """Appends short turns, and repeats each until it is acknowledged."""
 
     def __init__(
         self, scene: Scene, number: int, stop: Event, report: AppendReport, turns: int, seconds: float
@@ -179,9 +179,9 @@ class Talker(Writer):
 def crash(
     kills: dict[str, int], turns: int, seconds: float, lease: float, seed: int = 1, *, embeds: bool = True
 ) -> Report:
-    """Kill, start again, repeat, one kind of process after the other; let it settle; look at everything.
+    """Kill and restart one kind of process after the other, let everything settle, and check it.
 
-    Without embeddings a process starts sooner.
+    Without embeddings a process starts faster.
     """
     rng = Random(seed)
     report, appends = Report(), AppendReport()

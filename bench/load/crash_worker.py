@@ -1,6 +1,6 @@
 """The worker of `bench.load.crash_work`: Quire's own, with stand-ins for the kinds of job that have no handler yet.
 
-A stand-in inserts what it makes without ON CONFLICT, so that a job that was done twice fails.
+A stand-in inserts its results without ON CONFLICT, so that a job that runs twice fails.
 """
 
 import asyncio
@@ -21,10 +21,10 @@ INSERT INTO page_index (tenant_id, conversation_id, page, source) VALUES ($1, $2
 
 
 async def index_page(runtime: Runtime, claimed: Claimed) -> None:
-    await asyncio.sleep(random() * 0.4)  # a model takes its time
+    await asyncio.sleep(random() * 0.4)  # as long as a model takes
     async with runtime.database.begin(claimed.tenant) as tx:
         await tx.execute(INSERT, claimed.conversation_id, claimed.args["page"])
-        await asyncio.sleep(random() * 0.02)  # and the transaction is open for a while
+        await asyncio.sleep(random() * 0.02)  # keeps the transaction open for a while
         await table.finish(tx, claimed)
 
 

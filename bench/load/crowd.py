@@ -1,4 +1,4 @@
-"""Many conversations, and users with many memories: what a request costs then. `python -m bench crowd`.
+"""The cost of a request with many conversations, and with users who have many memories. `python -m bench crowd`.
 
 Requests of all kinds are spread over some of very many conversations, from one at a time to all of them. What a
 process keeps of a conversation serves the few; where each request goes to another of a hundred thousand it has nothing
@@ -26,19 +26,19 @@ from bench.words import searches
 OPERATIONS = ("window", "append", "turn", "search")
 CLIENTS = 8
 BLOCK = 6 * CLIENTS
-"""So few pairs leave room in the window of a conversation that they are all appended to: none makes a cut."""
+"""The pairs of a block. They are few enough that a conversation to which all are appended needs no cut."""
 MESSAGES, TEMPLATES = 20, 50
 
 
 @dataclass(frozen=True)
 class Plan:
     spreads: tuple[int, ...]
-    """Over how many conversations requests are spread. Those of the last are not asked for anything before."""
+    """The numbers of conversations over which requests are spread. Those of the last get no requests before."""
     rounds: int
     memories: tuple[int, ...]
-    """Of a user."""
+    """The numbers of a user's memories."""
     searches: int
-    """Rounds of these."""
+    """The number of rounds of searches."""
 
 
 FULL = Plan((1, 100, 10_000, 100_000), 12, (10, 1_000, 10_000, 200_000), 4)
@@ -53,7 +53,7 @@ def run(_: Harness, *, quick: bool) -> list[Table]:
 
 
 def _fill(opened: Harness, plan: Plan) -> tuple[Copies, dict[int, str], float]:
-    """The crowd; by their memories, users with many; and how long it took."""
+    """Return the crowd, users with many memories by their number, and the seconds it took to fill them in."""
     count = sum(len(numbers) for numbers in _numbers(plan).values())
     crowd = Copies("crowd", filling.templates(opened, "crowd", TEMPLATES, MESSAGES), count)
     users = {memories: filling.memories(opened, f"of-{memories}", memories) for memories in plan.memories}
@@ -78,7 +78,7 @@ def _spread(opened: Harness, plan: Plan, crowd: Copies, seconds: float) -> Table
 
 
 def _numbers(plan: Plan) -> dict[int, range]:
-    """By spread, its conversations. Of one at a time there is one for each block, lest it grow long."""
+    """Return the conversations of each spread. For a single one, each block has another, so that none grows long."""
     found: dict[int, range] = {}
     at = 0
     for some in plan.spreads:
@@ -89,14 +89,14 @@ def _numbers(plan: Plan) -> dict[int, range]:
 
 
 def _ask_once(opened: Harness, plan: Plan, crowd: Copies) -> None:
-    """For the windows of all but the last spread: a process keeps as much of them as it has room for."""
+    """Request the windows of all spreads except the last, so that the process caches as many as it has room for."""
     last = _numbers(plan)[plan.spreads[-1]]
     targets = _targets(crowd, "window", range(last.start))
     opened.clients.run(Job(opened.quire.port, "GET", targets, clients=CLIENTS, requests=-(-len(targets) // CLIENTS)))
 
 
 def _blocks(plan: Plan, what: str, some: int) -> Iterator[list[int]]:
-    """What an operation goes to, block by block: no two operations to the same conversation."""
+    """Yield the conversations of an operation, block by block. No two operations share a conversation."""
     own = cycle(_numbers(plan)[some][OPERATIONS.index(what) :: len(OPERATIONS)])
     while True:
         yield list(islice(own, min(some, BLOCK)))

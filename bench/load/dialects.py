@@ -1,4 +1,4 @@
-"""What the proxy adds to a streamed answer, in each dialect: first byte and CPU, in window mode and in pass-through.
+"""The proxy's overhead on a streamed answer, in each dialect: first byte and CPU, in window mode and in pass-through.
 
 A conversation goes on turn by turn; the client sends its whole list each time, as agents do, with the answers it got.
 The same list is sent to the played API directly, to Quire as it is, and to Quire for a window, in turns. The API speaks
@@ -34,7 +34,7 @@ from tests.proxy.fakes import messages, responses
 
 Json = dict[str, Any]
 TURNS_BEFORE, TURNS = 10, 10
-"""Turns of a conversation before what is measured, and measured ones."""
+"""The number of a conversation's unmeasured turns at the beginning, and of measured ones."""
 ANSWER = "a word " * 40
 PATHS = {"chat": "/v1/chat/completions", "messages": "/v1/messages", "responses": "/v1/responses"}
 HEADERS: dict[str, dict[str, str]] = {
@@ -44,7 +44,7 @@ HEADERS: dict[str, dict[str, str]] = {
     "window without recall": {"X-Quire-Mode": "window", "X-Quire-Recall": "off"},
     "window, in a loop": {"X-Quire-Mode": "window"},
 }
-"""By the way that a request takes."""
+"""By the way in which a request is sent."""
 LOOP = "window, in a loop"
 CPU_GOALS_MS = {"pass-through": 5.0, "window": 8.0, "window without recall": 8.0, LOOP: 8.0}
 FIRST_BYTE_GOALS_MS = {"pass-through": 10.0, "window": 10.0, "window without recall": 10.0, LOOP: 20.0}
@@ -54,10 +54,10 @@ TOOL: Json = {"name": "look", "description": "Look something up.", "parameters":
 
 @dataclass
 class Side:
-    """A dialect by one way."""
+    """A dialect in one way."""
 
     first: list[float] = field(default_factory=list)
-    """Seconds to the first byte of the body."""
+    """Seconds until the first byte of the body."""
     cpu: Cpu = field(default_factory=lambda: Cpu(0, 0))
 
     def first_ms(self) -> float:
@@ -103,7 +103,7 @@ def _served(harness: Harness, arguments: tuple[str, ...], environment: dict[str,
 
 
 def converse(server: Server, dialect: str, way: str, name: str, side: Side) -> None:
-    """Hold a conversation; all turns but the first are measured, which brings what came before."""
+    """Hold a conversation. All turns are measured except the first, which brings the earlier messages."""
     rng = Random(name)
     said = [message for _ in range(TURNS_BEFORE) for message in pair(rng)]
     headers = {"Content-Type": "application/json", "X-Quire-Conversation": name, **HEADERS[way]}
@@ -148,7 +148,7 @@ def _answered() -> Json:
 
 
 def _called(dialect: str, number: int) -> Json:
-    """The message, block or item in which the model calls the tool."""
+    """Return the message, block or item in which the model calls the tool."""
     name, id_, arguments = TOOL["name"], f"call_{number}", json.dumps({"at": number})
     match dialect:
         case "messages":
@@ -163,7 +163,7 @@ def _called(dialect: str, number: int) -> Json:
 
 
 def _looked(dialect: str, number: int, found: str) -> list[Json]:
-    """The model's call, and what the client sends after it."""
+    """Return the model's call, and the result that the client sends after it."""
     call, id_ = _called(dialect, number), f"call_{number}"
     match dialect:
         case "messages":

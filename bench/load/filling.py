@@ -1,4 +1,4 @@
-"""Conversations copied: as many as are wanted, in a fraction of the time that appending them through the API takes.
+"""Copy conversations: any number of them, in a fraction of the time that the API would take to append them.
 
 A few templates are appended, and worked on by the jobs; their rows are then copied under other names. What a service
 would have written is in all tables and indexes, then, and in the order in which conversations go on beside each other:
@@ -25,33 +25,33 @@ from bench.search.search_sizes import random_vector
 from bench.words import history
 
 AT_ONCE = 250
-"""Conversations that go on beside each other."""
+"""The number of conversations that grow in parallel."""
 SHORT, KINDS = 10, 1_000
-"""Messages of a conversation, and different conversations, that a user's memories are made of."""
+"""Messages of a conversation, and the number of different conversations, from which a user's memories are made."""
 VECTORS = 1_000
-"""Different ones."""
+"""The number of different vectors."""
 
 
 @dataclass(frozen=True)
 class Copies:
-    """Conversations ``name``-0 and so on, in turn like one of the ``templates``."""
+    """Conversations ``name``-0, ``name``-1 and so on, copied from the ``templates`` in turn."""
 
     name: str
     templates: Sequence[str]
     count: int
     each_user: int = 1
-    """How many of them a user has."""
+    """The number of conversations of each user."""
 
     def conversation(self, number: int) -> str:
         return f"{self.name}-{number}"
 
     def user(self, number: int) -> str:
-        """Whose a conversation is."""
+        """Return the user of a conversation."""
         return f"{self.name}-user-{number // self.each_user}"
 
 
 def templates(harness: Harness, name: str, count: int, messages: int) -> list[str]:
-    """Conversations of so many messages, appended through the API, no two alike."""
+    """Append different conversations of a number of messages through the API."""
     names = [f"{name}-template-{number}" for number in range(count)]
     for seed, conversation in enumerate(names):
         harness.api.create(conversation, BUDGET)
@@ -60,20 +60,20 @@ def templates(harness: Harness, name: str, count: int, messages: int) -> list[st
 
 
 def memories(harness: Harness, name: str, count: int) -> Copies:
-    """What makes a user with so many memories: as many messages, of not more than a thousand texts, ten together."""
+    """Return the copies that give a user ``count`` memories: at most a thousand texts, ten a conversation."""
     conversations = count // SHORT
     return Copies(name, templates(harness, name, min(conversations, KINDS), SHORT), conversations, conversations)
 
 
 def embed(harness: Harness, owner: UUID, model: UUID, dimensions: int) -> None:
-    """Give all memories of an owner vectors of a model, made up and not more than a thousand of them."""
+    """Give all memories of an owner made-up vectors of a model, at most a thousand different ones."""
     rng = Random(1)
     vectors = [random_vector(rng, dimensions) for _ in range(VECTORS)]
     asyncio.run(_embed(harness.postgres.superuser_dsn, owner, model, vectors))
 
 
 def settle(harness: Harness) -> None:
-    """Run the enqueued jobs with a service of its own, because the harness's may have no worker."""
+    """Run the enqueued jobs with a separate service, because the harness's may have no worker."""
     environment = environment_of(harness.postgres, harness.folder)
     with serving(QUIRE, environment, harness.folder, harness.quire.postmaster) as server:
         api = Api(server.port)
@@ -82,7 +82,7 @@ def settle(harness: Harness) -> None:
 
 
 def fill(harness: Harness, *wanted: Copies) -> None:
-    """Raises RuntimeError unless a copy's window says what its template's does."""
+    """Copy templates. Raises RuntimeError unless a copy's window equals its template's."""
     asyncio.run(_fill(harness.postgres.superuser_dsn, wanted))
     for copies in wanted:
         if _said(harness.api, copies.conversation(0)) != _said(harness.api, copies.templates[0]):
@@ -95,7 +95,7 @@ def _said(api: Api, conversation: str) -> object:
 
 @dataclass(frozen=True)
 class _Copied:
-    """A table whose rows of the templates are copied, and in which order."""
+    """A table whose rows of the templates are copied, with their order."""
 
     name: str
     order: str
@@ -120,7 +120,7 @@ COLUMNS = "SELECT column_name FROM information_schema.columns WHERE table_schema
 
 async def _fill(dsn: str, wanted: Sequence[Copies]) -> None:
     connection = await asyncpg.connect(dsn)
-    await connection.execute("SET session_replication_role = replica")  # what was checked once need not be again
+    await connection.execute("SET session_replication_role = replica")  # skips checks that the templates passed
     await connection.execute("SET synchronous_commit = off")
     for copies in wanted:
         await _copy(connection, copies)
@@ -161,7 +161,7 @@ async def _copy(connection: asyncpg.Connection, copies: Copies) -> None:
 
 
 async def _copying(connection: asyncpg.Connection, copied: _Copied, copies: Copies) -> str:
-    """The statement that copies a table's rows; they are put apart first, so that it never looks for them again."""
+    """Return the statement that copies a table's rows, which are collected first so that it need not find them again."""
     await connection.execute(
         f"CREATE TEMP TABLE of_{copied.name} AS SELECT s.number AS template, t.*"  # noqa: S608 - names of ours
         f" FROM {copied.name} t JOIN templates s ON s.name = t.{copied.key}"
@@ -177,7 +177,7 @@ async def _copying(connection: asyncpg.Connection, copied: _Copied, copies: Copi
 
 
 def _values(copies: Copies) -> dict[str, str]:
-    """By column, what a copy has of its own."""
+    """Return by column the values that differ in each copy."""
     uid = f"md5('{copies.name}-' || c.n)::uuid"
     return {
         "conversation_id": f"'{copies.name}-' || c.n",

@@ -1,4 +1,4 @@
-"""Whether what is measured all the while is flat: it rises when it grows by much, and by more than its noise."""
+"""Decide whether a series of measurements is flat. It rises if it grows by much, and by more than its noise."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 SLICES = 12
-"""Of a run, of each of which the median counts."""
+"""The slices of a run, each of which counts by its median."""
 EACH_MIN = 8
-"""Values in a slice, on the average: of fewer the median says nothing."""
+"""The least mean number of values in a slice: with fewer, the median says nothing."""
 RISE_MAX = 0.3
-"""Over the whole run, as a part of the mean."""
+"""The largest growth over the whole run, as a share of the mean."""
 ERRORS_MAX = 3.0
-"""A slope so many times as large as its standard error is no chance."""
+"""A slope that exceeds its standard error by this factor is not by chance."""
 
 
 @dataclass(frozen=True, slots=True)
 class Trend:
     rise: float
-    """By a straight line over the run, as a part of the mean."""
+    """The growth of the regression line over the run, as a share of the mean."""
     errors: float
     """The slope in standard errors."""
 
@@ -29,7 +29,7 @@ class Trend:
 
 
 def slices(values: Sequence[tuple[float, float]], begin: float, end: float, number: int) -> list[list[float]]:
-    """Values by their times, in so many parts of the time between."""
+    """Divide (time, value) pairs into ``number`` equal parts of the time."""
     found: list[list[float]] = [[] for _ in range(number)]
     for at, value in values:
         if begin <= at < end:
@@ -38,7 +38,7 @@ def slices(values: Sequence[tuple[float, float]], begin: float, end: float, numb
 
 
 def trend(levels: Sequence[float]) -> Trend:
-    """Of values at equal distances."""
+    """Return the trend of values at equal distances."""
     number = len(levels)
     mean = statistics.fmean(levels)
     if number < 3 or mean <= 0:
@@ -51,7 +51,7 @@ def trend(levels: Sequence[float]) -> Trend:
 
 
 def trend_of(values: Sequence[tuple[float, float]], begin: float, end: float) -> Trend | None:
-    """Of medians; None where they are too few to say."""
+    """Return the trend of the slices' medians; None if there are too few values."""
     parts = slices(values, begin, end, SLICES)
     if sum(map(len, parts)) < EACH_MIN * SLICES or not all(parts):
         return None

@@ -1,4 +1,4 @@
-"""Large tables: what a request costs beside millions of messages, and what they take on disk.
+"""Large tables: the cost of a request beside millions of messages, and their size on disk.
 
 `python -m bench large --messages N`. One conversation is copied until there are so many messages (see bench/filling.py).
 No statement looks at a text of another user, so it does no harm that they repeat. No vectors are made.
@@ -49,7 +49,7 @@ def run(harness: Harness, *, quick: bool, messages: int = MESSAGES) -> list[Tabl
 
 
 def _probe(harness: Harness, name: str, series: dict[tuple[str, str], Series]) -> None:
-    """A conversation of its own, with a user of its own, measured in turns of all operations."""
+    """Measure all operations in turns, on a new conversation of a new user."""
     conversation = f"probe-{name}"
     harness.api.call("POST", "/conversations", {"id": conversation, "user_id": name, "budget": BUDGET})
     for at in range(0, PROBE_MESSAGES, PROBE_MESSAGES // 2):

@@ -1,4 +1,4 @@
-"""The least that a turn can cost with Quire's promises: `python -m bench.load.least DSN FOLDER`.
+"""The least cost of a turn that keeps Quire's promises: `python -m bench.load.least DSN FOLDER`.
 
 An append is one durable statement under row-level security: the conversation's row with its version checked and its
 hash chain continued, the messages with exact tokens, and what search needs of them, by Quire's own terms. A window is
@@ -32,7 +32,7 @@ from app.text import bm25, tokens
 
 BUDGET = 8_000
 FRAME = 4
-"""Tokens around a message."""
+"""Tokens of the frame of a message."""
 OWN = "tenant = current_setting('app.tenant')::uuid"
 TABLES = f"""
 CREATE SCHEMA least;
@@ -73,7 +73,7 @@ SELECT m.seq, m.body, m.tokens FROM least.talks t LEFT JOIN least.messages m
 
 @dataclass
 class Talk:
-    """A conversation as this process knows it, and the bytes of its window."""
+    """A conversation in this process's memory, with the bytes of its window."""
 
     version: int = 0
     last_seq: int = 0
@@ -152,7 +152,7 @@ def create_app(dsn: str, folder: Path) -> Starlette:
 
 
 async def _keep_session(connection: object) -> None:
-    """As Quire does: no round trip to reset a connection."""
+    """Reset no connection, as Quire does, to save a round trip."""
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""What an operator's options cost: an append or a window with each of them beside the same without, and an idle service
+"""The cost of an operator's options: an append or a window with each of them and without, and an idle service
 with one tenant and with a thousand.
 
 All sides take turns at short blocks of requests, each with conversations of its own. The servers are started anew
@@ -32,12 +32,12 @@ from bench.load.sizes import until_idle
 from bench.tables import Table, milliseconds
 
 REQUESTS = 14
-"""Appends of a client in a block: as many as fit between two cuts."""
+"""The number of a client's appends in a block: as many as fit between two cuts."""
 WINDOWS = 56
 TENANTS = 1_000
 IDLE_SECONDS = 60
 KNOWN_SECONDS = 1.1
-"""After which a service knows whether events are on."""
+"""The seconds after which a service knows whether events are on."""
 NEW_TENANT = "INSERT INTO tenants (tenant_id, name) VALUES ($1, 'bench') ON CONFLICT DO NOTHING"
 NEW_TENANTS = """
 INSERT INTO tenants (tenant_id, name, events)
@@ -49,7 +49,7 @@ EVENTS = "UPDATE tenants SET events = $2 WHERE tenant_id = $1"
 
 @dataclass(frozen=True, eq=False)
 class Side:
-    """Requests with an option, or without any."""
+    """Requests with an option, or without one."""
 
     name: str
     settings: dict[str, str] = field(default_factory=dict)
@@ -63,13 +63,13 @@ class Serving:
     side: Side
     server: Server
     names: Sequence[str]
-    """Its conversations."""
+    """The side's conversations."""
 
 
 PLAIN, SAME = "none", "none, again"
 KEY = Credentials(DEFAULT_TENANT, uuid7(), "5e" * 32)
 NEW_KEY = "INSERT INTO keys (tenant_id, id, digest, name, scopes) VALUES ($1, $2, $3, 'bench', '{read,write}')"
-"""Without the mark that from the first key on everybody needs one."""
+"""Inserts a key without the mark by which everybody needs one after the first."""
 BOTH = ("append", "window")
 ALONE = (
     Side(PLAIN, kinds=BOTH),
@@ -84,7 +84,7 @@ WITH_WORKER = tuple(
     for name, on in ((PLAIN, False), (SAME, False), ("a webhook", True))
 )
 Costs = dict[tuple[str, str], list[float]]
-"""CPU seconds of a request, by turn: of a kind of request, by the name of its side."""
+"""CPU seconds of a request in each turn, by kind of request and name of the side."""
 
 
 def run(harness: Harness, *, quick: bool) -> list[Table]:
@@ -168,7 +168,7 @@ async def _execute(harness: Harness, statement: str, *values: object) -> None:
 
 
 def _measure(harness: Harness, each: Sequence[Serving], found: Costs, turns: range) -> None:
-    """Let the sides take turns, each time in the other order; the first turn warms them up."""
+    """Let the sides alternate, in reversed order each time. The first turn warms them up."""
     for turn in turns:
         for one in each[:: 1 if turn % 2 else -1]:
             if one.side.has_events:
@@ -201,7 +201,7 @@ def _job(one: Serving, kind: str, turn: int) -> Job:
 
 
 def _row(kind: str, name: str, found: Costs) -> list[str]:
-    """Return the median of the differences, and between which of them it is with 95 %."""
+    """Return the median of the differences, with its 95 % interval."""
     without = found[kind, PLAIN]
     more = sorted(having - plain for having, plain in zip(found[kind, name], without, strict=True))
     half = 0.98 * sqrt(len(more))

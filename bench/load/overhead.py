@@ -1,4 +1,4 @@
-"""What Quire adds: its requests against a bare handler that reads and writes the same rows.
+"""Quire's overhead: its requests against a bare handler that reads and writes the same rows.
 
 A window is asked for again and again as it is, and in a turn after each append. (The bare handler's turns go on reading
 the window that they began with.) A load takes a range of a large archive. A search is in the memories of one user: by
@@ -46,20 +46,20 @@ from bench.words import QUERIES, new_queries, search, searches
 
 CLIENTS = (1, 8, 32)
 HYBRID, LOCAL = "hybrid", "hybrid, local"
-"""Searches by words and meaning: with an API's vectors, with the local model's."""
+"""Searches by words and meaning, with an API's vectors and with the local model's."""
 OPERATIONS = ("window", "append", "turn", "search", HYBRID, LOCAL, "load")
 NEW = dict(zip((HYBRID, LOCAL), new_queries(), strict=True))
 MODEL = local_embeddings.MODEL
-"""The API's is called so too: the same vectors of memories serve both."""
+"""The name of the API's model too, so that both can use the same vectors of memories."""
 MESSAGES = 400
 CONVERSATIONS = max(CLIENTS)
 IN_TURN, AT_ONCE, RECONNECTING = "in turn", "8 at once", "on new connections"
 SENDING: Mapping[str, dict[str, Any]] = {IN_TURN: {}, AT_ONCE: {"pipelined": 8}, RECONNECTING: {"reconnects": True}}
-"""How a client sends: what its job says of it."""
+"""The ways of sending, with the members of a job for each."""
 
 
 class Way(NamedTuple):
-    """Whose windows, under which server, on which loop, and how clients send."""
+    """Whose windows are read, under which server, on which loop, and how clients send."""
 
     app: str
     server: str
@@ -73,7 +73,7 @@ WAYS = (
     Way("bare", "Granian", "uvloop"),
     *(Way("Quire", server, "uvloop", sending) for server in ("uvicorn", "Granian") for sending in SENDING),
 )
-"""Of the bare handler's, and of Quire's, the first is as Quire is served."""
+"""For each of the bare handler and Quire, the first way is how Quire is served by default."""
 LOOP_CLIENTS = 8
 MEMORIES = 10_000
 ARCHIVE, RANGE, RANGES = 1_000_000, 4_000, 16
@@ -99,7 +99,7 @@ FULL, QUICK = Plan(5, 1.8), Plan(2, 0.8)
 
 @dataclass(frozen=True)
 class Cell:
-    """What is asked, by how many clients, of whom."""
+    """An operation, with its size and its number of clients."""
 
     what: str
     clients: int
@@ -108,7 +108,7 @@ class Cell:
 
 @dataclass
 class Side:
-    """Quire or the yardstick, doing one thing."""
+    """Quire or the yardstick in one operation."""
 
     outcomes: list[Outcome] = field(default_factory=list)
     cpu: Cpu = field(default_factory=lambda: Cpu(0, 0))
@@ -128,7 +128,7 @@ def run(harness: Harness, *, quick: bool) -> list[Table]:
 
 
 def compared(harness: Harness, plan: Plan) -> Table:
-    """Raises RuntimeError unless the bare handler answers as Quire does."""
+    """Compare both. Raises RuntimeError unless the bare handler answers as Quire does."""
     names, user, uuid = _conversations(harness, plan.messages), _memories(harness, plan.memories), _archive(harness)
     harness.analyze()
     with serving(EMBEDDINGS, {}, harness.folder, harness.quire.postmaster) as embeddings:
@@ -143,7 +143,7 @@ def compared(harness: Harness, plan: Plan) -> Table:
 
 
 def run_loops(harness: Harness, *, quick: bool) -> list[Table]:
-    """Event loops and servers, under windows. Granian is measured where it is installed beside Quire."""
+    """Compare event loops and servers by windows. Granian is measured if it is installed."""
     names = [f"loops-{number}" for number in range(LOOP_CLIENTS)]
     for name in names:
         build(harness.api, name, MESSAGES)
@@ -155,11 +155,11 @@ def run_loops(harness: Harness, *, quick: bool) -> list[Table]:
 Found = dict[Cell, Side]
 
 
-# --- What is asked -----------------------------------------------------------------------------------
+# --- The requests ------------------------------------------------------------------------------------
 
 
 def _conversations(harness: Harness, messages: int) -> list[str]:
-    """Those whose windows are read; Quire and the yardstick have others to append to."""
+    """Make the conversations whose windows are read. Quire and the yardstick append to others."""
     template = filling.templates(harness, "overhead", 1, messages)
     read, *written = (Copies(what, template, CONVERSATIONS) for what in ("window", "append", "turn"))
     filling.fill(harness, read, *written)
@@ -170,7 +170,7 @@ def _conversations(harness: Harness, messages: int) -> list[str]:
 
 
 def _memories(harness: Harness, count: int) -> str:
-    """A user with so many of them, and vectors."""
+    """Make a user with ``count`` memories with vectors."""
     copies = filling.memories(harness, "searched", count)
     filling.fill(harness, copies)
     user = copies.user(0)
@@ -230,15 +230,15 @@ async def _known(harness: Harness, names: list[str], user: str, uuid: str, vecto
 
 @dataclass(frozen=True)
 class Vectors:
-    """Of queries, as Quire passes them to PostgreSQL."""
+    """Vectors of queries, as Quire passes them to PostgreSQL."""
 
     by_query: dict[str, str]
     cpu_each: float
-    """Seconds of this process."""
+    """CPU seconds of this process for each."""
 
 
 async def _all_vectors(url: str) -> dict[str, Vectors]:
-    """By what is asked; without the local model's where it is not installed."""
+    """Return the vectors by operation, without the local model's if that is not installed."""
     api = OpenAIEmbedder(model=MODEL, api=ModelApi(url, "none"))
     embedders: dict[str, Embedder | None] = {HYBRID: api, LOCAL: local_embeddings.load()}
     return {what: await _vectors(NEW[what], embedder) for what, embedder in embedders.items() if embedder}
@@ -260,8 +260,8 @@ async def _windows(harness: Harness, names: list[str]) -> dict[str, tuple[str, s
 
 
 async def _around(connection: asyncpg.Connection, api: Api, name: str) -> tuple[str, str, int, int]:
-    """Quire's answer before and after the body's texts, and where its zones begin."""
-    answer = api.window(name)  # which makes the cut
+    """Return Quire's answer before and after the body's texts, and where its zones begin."""
+    answer = api.window(name)  # makes the cut
     zones = await connection.fetchrow(ZONES, DEFAULT_TENANT, name)
     assert zones is not None
     condensed, verbatim, newest = zones
@@ -303,7 +303,7 @@ that the yardstick does not read."""
 
 
 def _require_same(api: Api, quires: Mapping[str, Server], bare: Server, known: Known) -> None:
-    """The same bytes of windows and archives, and mostly the same memories found."""
+    """Require the same bytes of windows and archives, and mostly the same memories."""
     for what in ("window", "load"):
         _require_same_bytes(api, bare, _targets(Cell(what, 1, is_bare=True), known))
     yardstick = Api(bare.port)
@@ -330,7 +330,7 @@ def _require_same_bytes(api: Api, server: Server, targets: Sequence[str]) -> Non
 
 
 def _measure(harness: Harness, quires: Mapping[str, Server], bare: Server, known: Known, plan: Plan) -> Found:
-    """By turns, after one request to each conversation that is not counted."""
+    """Measure in turns, after one unmeasured request to each conversation."""
     found = {
         Cell(what, clients, is_bare=is_bare): Side()
         for what in quires
@@ -410,7 +410,7 @@ def table(found: Found, size: int, plan: Plan, local_seconds: float | None) -> T
 
 
 def _measured_loops(harness: Harness, known: Known, plan: Plan) -> dict[Way, Side]:
-    """Windows in one way and the others by turns."""
+    """Measure windows in all ways, in turns."""
     cell = Cell("window", LOOP_CLIENTS, is_bare=True)
     with ExitStack() as stack:
         each = dict.fromkeys(way[:3] for way in _there())

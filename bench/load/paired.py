@@ -1,4 +1,4 @@
-"""What a change does to the CPU of a request: this tree and another one, in turns, on the same database.
+"""The effect of a change on the CPU of a request: this tree and another one, in turns, on the same database.
 
 `python -m bench.load.paired TREE` prints the CPU of both, and the median ratio with its quartiles. Both are API processes
 alone: `quire worker` is not started, so no job is in the figures. With ``--set QUIRE_MASKS=all`` this tree has a
@@ -39,15 +39,15 @@ WIDTH = 140
 CLIENTS, REQUESTS = 8, 28
 MESSAGES = 400
 COLD = 4_000
-"""Conversations, twice as many as a process keeps windows of."""
+"""The number of conversations, twice as many as the windows that a process caches."""
 COLD_MESSAGES, TEMPLATES = 20, 50
 MEMORIES = 50
-"""Of each user who searches."""
+"""The number of memories of each searching user."""
 
 
 @dataclass(frozen=True)
 class Difference:
-    """The checkout of the one side, and settings of the other."""
+    """The checkout of one side, and settings of the other."""
 
     tree: Path
     settings: dict[str, str]
@@ -78,7 +78,7 @@ def main(
 def _asked(
     harness_: Harness, difference: Difference, kind: str, recall: str, dialects: tuple[str, ...]
 ) -> Iterator[tuple[str, Trees, Ask]]:
-    """Yield what to measure, by name, while its servers are up."""
+    """Yield the measurements by name, while their servers are up."""
     if kind == "proxy":
         yield from _proxied(harness_, difference, recall, dialects)
         return
@@ -98,7 +98,7 @@ def _both(harness_: Harness, difference: Difference, environment: dict[str, str]
 
 
 def _pair(trees: Trees, ask: Ask, pairs: int) -> list[str]:
-    """Ask the same of both, turn about in which is first."""
+    """Send the same requests to both, which alternate in going first."""
     before, after, ratios = [], [], []
     for turn in range(-1, pairs):  # the first warms both up
         cpu = {}
@@ -114,7 +114,7 @@ def _pair(trees: Trees, ask: Ask, pairs: int) -> list[str]:
     return [f"{mean(before):.2f}", f"{mean(after):.2f}", f"{middle:.2f}", f"{low:.2f}–{high:.2f}"]
 
 
-# --- What is asked -----------------------------------------------------------------------------------
+# --- The requests ------------------------------------------------------------------------------------
 
 
 def _proxied(
@@ -137,7 +137,7 @@ def _conversing(dialect: str, way: str) -> Ask:
 
 
 def _reading_cold(harness_: Harness) -> Ask:
-    """Read the next conversations' windows in each turn: nothing of them is left in memory since the last time."""
+    """Read the next conversations' windows in each turn, so that none of them is cached from the last time."""
     crowd = Copies("cold", filling.templates(harness_, "cold", TEMPLATES, COLD_MESSAGES), COLD)
     filling.settle(harness_)
     filling.fill(harness_, crowd)

@@ -40,7 +40,7 @@ PARTS: Sequence[tuple[str, str]] = (
     ),
     (r"/uvicorn/|/httptools/", "HTTP server and socket"),
 )
-"""By the path of a frame's file."""
+"""Maps the path of a frame's file to a part."""
 
 
 def run(harness: Harness, *, quick: bool) -> list[Table]:
@@ -69,10 +69,10 @@ def _job(harness: Harness, what: str, names: Sequence[str], seconds: float) -> J
 
 
 def _measured(harness: Harness, spy: str, job: Job) -> tuple[Counter[str], float]:
-    """How often each part was seen, and the CPU seconds of a request on the server."""
+    """Return how often each part was seen, and the server's CPU seconds of a request."""
     harness.clients.run(replace(job, requests=10))  # prepares the statements
     before = harness.quire.cpu()
-    plain = harness.clients.run(replace(job, seconds=job.seconds / 4))  # being looked at costs a little
+    plain = harness.clients.run(replace(job, seconds=job.seconds / 4))  # without the cost of sampling
     each = (harness.quire.cpu() - before).server / len(plain.latencies)
     file = harness.folder / "looks"
     arguments = ["record", "--gil", "--format", "raw", "--rate", str(LOOKS_A_SECOND), "--output", str(file)]
@@ -83,7 +83,7 @@ def _measured(harness: Harness, spy: str, job: Job) -> tuple[Counter[str], float
 
 
 def seen(file: Path) -> Counter[str]:
-    """How often each part was seen. A line is a stack, outermost frame first, and how often it was."""
+    """Return how often each part was seen. Each line is a stack, outermost frame first, and its count."""
     counts: Counter[str] = Counter()
     for line in file.read_text("utf-8").splitlines():
         stack, _, times = line.rpartition(" ")

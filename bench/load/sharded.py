@@ -1,4 +1,4 @@
-"""What a turn costs on Citus, beside plain PostgreSQL: CPU of each server, and the statements that each is sent.
+"""The cost of a turn on Citus beside plain PostgreSQL: the CPU and the statements of each server.
 
 `python -m bench.load.sharded URL` prints it; the URL is the coordinator's, of its superuser. All nodes must run on this
 machine, and the database must be of tests alone: what it holds stays. The engines take turns.
@@ -26,7 +26,7 @@ from bench.load.blocks import bodies, build
 from bench.tables import Table
 
 MESSAGES, REQUESTS = 400, 28
-"""A conversation with a full window, and turns of it that take two cuts."""
+"""The messages of a conversation with a full window, and the requests of turns that take two cuts."""
 LOG = "ALTER ROLE quire_app {} log_min_duration_statement"
 LOGGED = (b" ms  statement: ", b" ms  execute ")
 Run = Callable[[int], Counter[str]]

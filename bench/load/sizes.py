@@ -1,4 +1,4 @@
-"""What large archives cost: the memory of one of ten million characters, a window beside ten thousand of them."""
+"""The cost of large archives: memory for one of ten million characters, and a window beside ten thousand of them."""
 
 import json
 import os
@@ -79,7 +79,7 @@ def memory(opened: Harness, characters: int) -> Table:
 
 @contextmanager
 def _fresh(opened: Harness) -> Iterator[tuple[Api, int]]:
-    """A service of its own on the same database, warmed up."""
+    """Start a separate service on the same database, and warm it up."""
     environment = harness.environment_of(opened.postgres, opened.folder)
     with serving(QUIRE, environment, opened.folder, opened.quire.postmaster) as server:
         api = Api(server.port)
@@ -90,7 +90,7 @@ def _fresh(opened: Harness) -> Iterator[tuple[Api, int]]:
 
 
 def until_idle(api: Api) -> None:
-    """Until the jobs are done."""
+    """Wait until the jobs are done."""
     for _ in range(POLLS_MAX):
         status = json.loads(api.call("GET", "/jobs"))
         if not status["pending"] and not status["running"]:
@@ -100,7 +100,7 @@ def until_idle(api: Api) -> None:
 
 
 def _peak(pid: int) -> int:
-    """Bytes. Linux only."""
+    """Return the peak memory of a process in bytes. Linux only."""
     found = _PEAK.search(Path(f"/proc/{pid}/status").read_text())
     assert found, os.name
     return int(found[1]) * 1024
@@ -115,7 +115,7 @@ def _row(name: str, before: int, after: int, size: int) -> tuple[str, ...]:
 
 
 def many(opened: Harness, archives: int) -> Table:
-    """Two conversations, alike but for the length of their tool results."""
+    """Compare two conversations that differ only in the length of their tool results."""
     names = {"none": 200, f"{archives:,}": 700}
     for name, length in names.items():
         conversation = f"many-{length}"

@@ -45,13 +45,13 @@ KILL_SECONDS = (15, 45)
 FAULT_SECONDS = (5, 20)
 SETTLE_SECONDS = 180
 TURNS_MAX = 150
-"""Of a conversation, then the client begins another."""
+"""The turns of a conversation, after which the client begins another."""
 CONVERSATIONS_MAX = 2
-"""Of a user, then the client is another."""
+"""The conversations of a user, after which the client becomes another user."""
 QUARTERS = 4
 PROCESSES = ("API", "worker", "PostgreSQL")
 GROWTH_MAX = 0.10
-"""Of a process, over the last two thirds of the run; small ones may grow by so many bytes."""
+"""The largest growth of a process over the last two thirds of the run, as a share and for small ones in bytes."""
 GROWTH_BYTES = 24 * 2**20
 FAULTS: Sequence[tuple[str, list[Any]]] = (
     ("chat", ["rate_limited", {"retry_after": "1"}]),
@@ -92,7 +92,7 @@ _scripted = Model()
 
 
 def reply(request: Json) -> str | Json:
-    """Of the chat: sound indices of pages and summaries; to anything else an echo."""
+    """Reply as the chat model: valid page indices and summaries, and an echo to anything else."""
     try:
         answer = _scripted(request)
         _scripted.asked.clear()
@@ -110,7 +110,7 @@ class Sample:
     unclaimed: int
     dead: int
     cpu: Sequence[float] = (0.0, 0.0, 0.0)
-    """Seconds of each of the processes since the load began; of workers, that which lives."""
+    """CPU seconds of each process since the load began; of the workers, the one that lives."""
 
 
 @dataclass
@@ -122,7 +122,7 @@ class Run:
     kills: int = 0
     faults: int = 0
     rate: float = 0.0
-    """Requests a second that the machine took."""
+    """The requests a second that the machine handled."""
     seconds: float = 0.0
     begun: float = 0.0
     settled: float | None = None
@@ -164,7 +164,7 @@ class Run:
         return program
 
     def soak(self, seconds: float) -> None:
-        """Fill in what users have, measure what the machine takes, then half of it for so long, then let it settle."""
+        """Fill in the users' data, measure the machine's capacity, run half of it for a time, and let it settle."""
         self.clients = [Client(self.url, number) for number in range(CLIENTS)]
         fillers = [Thread(target=client.fill, args=(_age(client.number),)) for client in self.clients]
         for thread in fillers:
@@ -179,7 +179,7 @@ class Run:
         self._settle()
 
     def _load(self, seconds: float, *, pause: float, disturbed: bool = False) -> int:
-        """How many requests were answered, with each client beginning one after each pause."""
+        """Return how many requests were answered. Each client begins one after each pause."""
         stop = Event()
         before = sum(client.requests for client in self.clients)
         work = [Thread(target=client.run, args=(stop, pause)) for client in self.clients]
@@ -209,7 +209,7 @@ class Run:
         return Sample(at, api, worker, work["pending"], unclaimed, work["dead"], tuple(self._spent))
 
     def _spend(self) -> None:
-        """Add what was spent since the last look. What a process did after it, and before its end, is not counted."""
+        """Add the CPU used since the last call. What a process uses between the last call and its end does not count."""
         postmaster = int((self._cluster / "postmaster.pid").read_text().split()[0])
         groups = ([self.api.pid], [self.worker.pid], [postmaster, *_children(postmaster)])
         known: dict[int, float] = {}
@@ -228,7 +228,7 @@ class Run:
             self.victim.start("up")
 
     def _fail(self, stop: Event) -> None:
-        """A few faults in a row, of one kind."""
+        """Make the provider fail a few times in a row, in one way."""
         rng = Random(2)
         with httpx.Client(base_url=self.provider, timeout=30) as client:
             while not stop.wait(rng.uniform(*FAULT_SECONDS)):
@@ -238,7 +238,7 @@ class Run:
                 self.faults += number
 
     def _settle(self) -> None:
-        """Dead letters are tried again, as a person would once the provider is well; then nothing may be left."""
+        """Retry dead jobs, as a person would once the provider works again. Then none may be left."""
         begun = time.monotonic()
         with httpx.Client(base_url=self.url, timeout=30) as client:
             while time.monotonic() < begun + SETTLE_SECONDS:
@@ -267,7 +267,7 @@ class Run:
         return found + self._rising()
 
     def _rising(self) -> list[str]:
-        """Requests that take longer and longer, or more and more CPU."""
+        """Return the requests that take more and more time or CPU."""
         found = []
         for what, taken in self._taken().items():
             seen = trend_of(taken, self.begun, self.begun + self.seconds)
@@ -276,7 +276,7 @@ class Run:
         return found
 
     def _taken(self) -> dict[str, list[tuple[float, float]]]:
-        """When and how many seconds, by what was asked for; and CPU seconds for a request, by process."""
+        """Return the times and seconds of requests by kind, and the CPU seconds of a request by process."""
         found: dict[str, list[tuple[float, float]]] = {}
         for what, at, seconds in sorted(one for client in self.clients for one in client.latencies):
             found.setdefault(what, []).append((at, seconds))
@@ -290,7 +290,7 @@ class Run:
         return found
 
     def _growth(self, name: str) -> tuple[float, float]:
-        """By how many bytes it grew over the last two thirds, by a straight line through them; its mean size."""
+        """Return a process's growth in bytes over the last two thirds, by a regression line, and its mean size."""
         kept = self.samples[len(self.samples) // 3 :]
         sizes = [float(getattr(sample, name)) for sample in kept]
         times = [sample.at for sample in kept]
@@ -325,7 +325,7 @@ class Run:
         return sum(len(client.latencies) for client in self.clients)
 
     def quarters(self) -> Table:
-        """What requests took, by quarter of the run."""
+        """Return the times of requests by quarter of the run."""
         end = self.begun + self.seconds
         rows = []
         for what, taken in self._taken().items():
@@ -340,7 +340,7 @@ class Run:
 
 
 def _at(ordered: Sequence[float], share: float) -> float:
-    """A quantile in milliseconds."""
+    """Return a quantile in milliseconds."""
     return ordered[int(share * (len(ordered) - 1))] * 1000 if ordered else float("nan")
 
 
@@ -351,7 +351,7 @@ def _children(pid: int) -> list[int]:
 
 
 def _age(number: int) -> int:
-    """How many turns a client's user has when the measuring begins: from none to all, evenly."""
+    """Return how many turns a client's user has when the measurement begins, evenly spread from none to all."""
     return int((number + 0.5) / CLIENTS * CONVERSATIONS_MAX * TURNS_MAX)
 
 
@@ -361,13 +361,13 @@ def _kill(program: Program) -> None:
 
 
 class Client:
-    """An agent: appends turns, looks at windows, searches, archives, erases; sends again what was not answered."""
+    """An agent: it appends turns, reads windows, searches, archives, erases, and repeats unanswered requests."""
 
     def __init__(self, url: str, number: int) -> None:
         self.url, self.number = url, number
         self.rng = Random(number)
         self.talks: dict[str, list[tuple[str, bool]]] = {}
-        """The contents of each conversation's messages, and whether each is still there."""
+        """The contents of each conversation's messages, and whether each still exists."""
         self.latencies: list[tuple[str, float, float]] = []
         self.refused: list[str] = []
         self.requests = self.resent = 0
@@ -383,7 +383,7 @@ class Client:
         return f"user-{self.number}-{(len(self.talks) - 1) // CONVERSATIONS_MAX}"
 
     def fill(self, turns: int) -> None:
-        """Say so much at once."""
+        """Append a number of turns at once."""
         with httpx.Client(base_url=self.url, timeout=60) as http:
             for _ in range(turns):
                 self._begin()
@@ -401,7 +401,7 @@ class Client:
                     raise
 
     def _begin(self) -> None:
-        """Another conversation, if the last one is long enough."""
+        """Begin another conversation, if the last one is long enough."""
         if not self.talks or len(self.talks[self._name]) >= 4 * TURNS_MAX:
             self.talks[f"soak-{self.number}-{len(self.talks)}"] = []
 
@@ -419,7 +419,7 @@ class Client:
         return next(reversed(self.talks))
 
     def _ask(self, http: httpx.Client, what: str, verb: str, path: str, **sent: Any) -> Any:
-        """The answer, however often it takes. None where it is refused, which is kept as a problem."""
+        """Repeat a request until it is answered. Return the answer; None if it is refused, which is noted as a problem."""
         self._keys += 1
         headers = {"Idempotency-Key": f"soak-{self.number}-{self._keys}"}
         while True:
@@ -492,7 +492,7 @@ class Client:
         self._ask(http, "export", "GET", f"/conversations/{self._name}/export")
 
     def lost(self) -> list[str]:
-        """What was acknowledged and is not there as it was, or was erased and is."""
+        """Return acknowledged data that is missing or changed, and erased data that still exists."""
         with httpx.Client(base_url=self.url, timeout=60) as http:
             found: list[str] = []
             for name, talk in self.talks.items():

@@ -1,4 +1,4 @@
-"""The worker of `bench.load.soak`: Quire's own, which says when it is up."""
+"""The worker of `bench.load.soak`: Quire's own, which prints a word when it is up."""
 
 import asyncio
 

@@ -31,7 +31,7 @@ def help_seconds() -> float:
 
 
 def served(environment: dict[str, str], conversation: str) -> str:
-    """Say what a start takes. PostgreSQL and its start are other processes, so they do not count."""
+    """Return the cost of a start. PostgreSQL and its start are other processes and do not count."""
     silent = subprocess.DEVNULL
     with subprocess.Popen(  # noqa: S603 - our own command
         [QUIRE, "serve"], env=environment, stdout=subprocess.PIPE, stderr=silent, text=True

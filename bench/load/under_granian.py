@@ -38,7 +38,7 @@ def main() -> None:
 
 
 def _loaded() -> ASGIApp:
-    """In the worker's process."""
+    """Load the application in the worker's process."""
     if arguments := sys.argv[1:]:
         return bare.create_app(arguments[0], bare.read(arguments[1]))
     settings = Settings()

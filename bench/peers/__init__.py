@@ -1,1 +1,1 @@
-"""What a user would pick instead, on the same work."""
+"""Quire's alternatives on the same work."""

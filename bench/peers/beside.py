@@ -1,4 +1,4 @@
-"""Quire beside what a user would pick instead, on the same public conversations: evidence, tokens, money, latency.
+"""Quire beside its alternatives, on the same public conversations: evidence, tokens, money, latency.
 
     python -m bench.peers.beside --data FOLDER [--quick] [--write]
 
@@ -11,7 +11,7 @@ Hindsight in an environment of its own, since its packages and mem0's exclude ea
     export BENCH_HINDSIGHT_PYTHON=/tmp/hindsight/bin/python
 
 It starts a PostgreSQL of its own, as any user but root; BENCH_HINDSIGHT_DSN names another, with pgvector and pg_trgm.
-What is not installed has rows that say so.
+Sides that are not installed have rows that say so.
 
 Every conversation is told turn by turn to every side. Before a turn each side is asked for a context, with the
 user's new message as the query; that message follows it in the prompt. Of these prompts come money and what a cache
@@ -49,25 +49,25 @@ NAME = "beside"
 WIDTH = 140
 ANALYZE_TURNS = 50
 CPU_EACH = 4
-"""The CPU of one in so many requests is measured: it takes longer than the request."""
+"""The CPU of every fourth request is measured, because that takes longer than the request."""
 
 
 @dataclass
 class Tally:
-    """Of one side at one budget."""
+    """The measurements of one side at one budget."""
 
     prompts: list[list[Prompt]] = field(default_factory=list)
-    """Of each conversation that was asked about before each turn."""
+    """The prompts of each conversation whose context was requested before each turn."""
     seconds: list[float] = field(default_factory=list)
-    """Of requests that no other budget's had prepared."""
+    """Latencies of requests that no request for another budget had prepared."""
     cpu_seconds: list[float] = field(default_factory=list)
-    """Of some of these."""
+    """CPU seconds of some of these requests."""
     tokens: list[int] = field(default_factory=list)
-    """Of the contexts of questions."""
+    """Tokens of the questions' contexts."""
     held: list[bool] = field(default_factory=list)
-    """Whether a context has all evidence, by question."""
+    """Whether the context has all evidence, by question."""
     is_held_out: list[bool] = field(default_factory=list)
-    """Whether no constant of Quire's was chosen on the question's conversation."""
+    """Whether the question's conversation was not used to choose any of Quire's constants."""
 
 
 Tallies = dict[tuple[str, int], Tally]
@@ -107,7 +107,7 @@ def run(opened: Harness, some: TalkSet, *, quick: bool) -> Table:
 
 
 def turns_of(messages: Sequence[Message]) -> Iterator[Sequence[Message]]:
-    """Each from a user's message up to the next."""
+    """Yield the turns, each from a user's message up to the next one."""
     begins = [at for at, message in enumerate(messages) if message["role"] == "user" or at == 0]
     for begin, end in pairwise([*begins, len(messages)]):
         yield messages[begin:end]
@@ -123,7 +123,7 @@ def _tell(
     counter: Counter,
     found: Tallies | None,
 ) -> None:
-    """Tell a conversation. ``found``: where to count contexts before each turn, if they are to be asked for."""
+    """Append a conversation to all sides. With ``found``, contexts are requested before each turn and counted there."""
     ours, turns = Ours(opened), list(turns_of(talk.messages))
     if found is None:
         sides.fill(talk.id, turns)
@@ -143,14 +143,14 @@ def _tell(
 
 
 def _prompts(sides: Sides, talk: str, said: Message, number: int, found: Tallies, counter: Counter) -> None:
-    """Ask for contexts before a turn of this number. The first budget's are measured, and the CPU of some of them."""
+    """Request contexts before a turn. The first budget's requests are measured, and the CPU of some of them."""
     budgets, names = list(BUDGETS), list(sides.named)
     if number % 2:
         budgets.reverse()
     if number % 4 > 1:
         names.reverse()
     is_known = False
-    """Whether Quire, which keeps the vectors of queries, has embedded this one."""
+    """Whether Quire, which caches the vectors of queries, has embedded this one."""
     for budget in budgets:
         for name in names:
             side, tally = sides.named[name], found[name, budget]
@@ -188,7 +188,7 @@ def _ask(
 
 
 def holds_all(text: str, wanted: Sequence[str]) -> bool:
-    """Whether a text has all others in it, word for word."""
+    """Return whether a text contains all others word for word."""
     said = squeezed(text)
     return all(squeezed(one) in said for one in wanted)
 
@@ -197,7 +197,7 @@ def holds_all(text: str, wanted: Sequence[str]) -> bool:
 
 
 def summarised(prompts: Sequence[Prompt]) -> int:
-    """Tokens that were read once to summarise what a prompt has and the next one lacks, an earlier summary included."""
+    """Return the tokens that were read to summarise what a prompt has and the next lacks, with an earlier summary."""
     read = 0
     for before, after in pairwise(prompts):
         kept = {text for text, _ in after}
@@ -213,7 +213,7 @@ def bill_of(conversations: Sequence[Sequence[Prompt]], *, summarises: bool) -> B
 
 
 def reused(conversations: Sequence[Sequence[Prompt]]) -> float:
-    """The share of prompts that a cache can read instead."""
+    """Return the share of the prompts' tokens that a cache can supply."""
     bill = bill_of(conversations, summarises=False)
     return (bill.plain - bill.cached) / (1 - money.CACHED) / bill.plain
 

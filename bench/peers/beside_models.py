@@ -13,7 +13,7 @@ from app.providers.e5.model import Model
 from tests.providers.fake_openai import texts_of
 
 THREADS = 1
-"""As in Quire."""
+"""The number of threads, as in Quire."""
 
 
 def vectors(request: dict[str, Any]) -> list[list[float]]:
@@ -22,7 +22,7 @@ def vectors(request: dict[str, Any]) -> list[list[float]]:
 
 
 def of_kind(model: str, text: str) -> tuple[str, str]:
-    """`query` or another kind, and the text without a prefix that says so."""
+    """Return `query` or another kind, and the text without a prefix that marks it."""
     kind, _, rest = text.partition(":")
     return (kind, rest.lstrip()) if model == "prefixed" else (model, text)
 

@@ -1,4 +1,4 @@
-"""The sides of `bench.peers.beside`: what each is told of a conversation, and what it gives a model of it.
+"""The sides of `bench.peers.beside`: how each gets a conversation, and which context it gives a model.
 
 A peer is sent messages with the speaker's name before the text and with their tokens, which it counts by.
 """
@@ -21,17 +21,17 @@ from bench.window.replay import Counter, Window
 EMBEDDINGS = ("-m", "tests.providers.fake_openai", "--embed", "bench.peers.beside_models:vectors")
 SUMMARIES = ("-m", "tests.providers.fake_openai", "--reply", "bench.peers.peers:summary")
 MEMORY_TOKENS = 20
-"""As many memories are searched for as fit a budget if they are as short as this."""
+"""A search asks for as many memories as fit a budget if each has only this many tokens."""
 PROXY_RECALL: int = Settings.model_fields["memory_recall_max_tokens"].default
 MEM0_DEFAULT, STORE_DEFAULT = 20, 10
-"""How many memories each gives when no number is named."""
+"""The number of memories that each returns by default."""
 
 Message = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
 class Context:
-    """What a model is given: its parts in order with their tokens, and all that they say."""
+    """A context for a model: its parts in order with their tokens, and their texts."""
 
     parts: Prompt
     text: str
@@ -45,12 +45,12 @@ class Context:
 class Side(Protocol):
     @property
     def asks(self) -> bool:
-        """Whether its context depends on the query."""
+        """Return whether the context depends on the query."""
 
     def context(self, talk: str, query: str, budget: int) -> Context: ...
 
     def cpu(self) -> float | None:
-        """CPU seconds used so far by its processes, PostgreSQL and the embedding model; None if not all are known."""
+        """Return the CPU seconds used so far by its processes, PostgreSQL and the embedding model; None if unknown."""
 
 
 Append = Callable[[str, Sequence[Message]], None]
@@ -58,25 +58,25 @@ Append = Callable[[str, Sequence[Message]], None]
 
 @dataclass
 class Sides:
-    """By their names in the table, in its order; and all that is to be told each turn."""
+    """The sides by their names and in the order of the table, and how to append turns to them."""
 
     analyze: Callable[[], None]
-    """Both databases, as autovacuum would within a minute."""
+    """Analyzes both databases, as autovacuum would within a minute."""
     named: dict[str, Side] = field(default_factory=dict)
     missing: dict[str, str] = field(default_factory=dict)
-    """By name, which package is not installed."""
+    """The packages that are not installed, by the side's name."""
     versions: dict[str, str] = field(default_factory=dict)
     by_turns: list[Append] = field(default_factory=list)
-    """For those that must be told turn by turn."""
+    """Append a turn to the sides that need turn after turn."""
     anyhow: list[tuple[Append, Append]] = field(default_factory=list)
-    """For those that show the same if they are told a whole conversation at once: how to tell a turn, and how that."""
+    """Append a turn, and a whole conversation at once, to the sides for which both lead to the same contexts."""
 
     def append(self, talk: str, turn: Sequence[Message]) -> None:
         for one in (*self.by_turns, *(append for append, _ in self.anyhow)):
             one(talk, turn)
 
     def fill(self, talk: str, turns: Sequence[Sequence[Message]]) -> None:
-        """Tell a whole conversation."""
+        """Append a whole conversation."""
         for turn in turns:
             for append in self.by_turns:
                 append(talk, turn)
@@ -144,7 +144,7 @@ class Ours:
         self.harness.api.call("POST", f"/conversations/{talk}/messages", {"messages": list(turn), "user_id": talk})
 
     def until_idle(self) -> None:
-        """Until its jobs are done: they would take CPU time from what is measured next."""
+        """Wait until its jobs are done, which would take CPU time from the next measurement."""
         until_idle(self.harness.api)
 
 
@@ -174,7 +174,7 @@ class Quire:
 
 
 class Whole:
-    """Every message, whatever the budget."""
+    """All messages, whatever the budget."""
 
     asks = False
 
@@ -194,7 +194,7 @@ class Whole:
 
 @dataclass(frozen=True)
 class Kept:
-    """LangGraph's state. ``peers``: by the budget."""
+    """LangGraph's state. ``peers`` holds one peer for each budget."""
 
     counter: Counter
     peers: Mapping[int, Peer]
@@ -214,7 +214,7 @@ class Kept:
 
 @dataclass(frozen=True)
 class Found:
-    """Memories that a search finds, the best first, in one system message: as many as fit, or ``limit`` of them."""
+    """Memories that a search finds, best first, in one system message: as many as fit, or ``limit`` of them."""
 
     counter: Counter
     peer: Peer
@@ -227,7 +227,7 @@ class Found:
         return self.beyond("", talk, query, budget)
 
     def beyond(self, shown: str, talk: str, query: str, budget: int) -> Context:
-        """What is found that is not shown already."""
+        """Return the memories found, except those that are ``shown`` already."""
         most = budget + self.counter.text(shown)
         body = {"query": query, "budget": most, "limit": self.limit or most // MEMORY_TOKENS}
         [seconds] = self.peer.do("window", [talk], [body])
@@ -241,7 +241,7 @@ class Found:
 
 @dataclass(frozen=True)
 class Halves:
-    """The newest messages in half of a budget, then what a search finds beyond them in the other half."""
+    """The newest messages in half of a budget, and in the other half further memories that a search finds."""
 
     newest: Kept
     found: Found
@@ -276,13 +276,13 @@ def _weighed(said: Sequence[Message], counter: Counter) -> list[dict[str, Any]]:
 
 
 def spoken(message: Message) -> dict[str, str]:
-    """As APIs without names take it."""
+    """Return a message for an API without speakers' names."""
     name = f"{message['name']}: " if "name" in message else ""
     return {"role": message["role"], "content": name + message["content"]}
 
 
 def fitting(texts: Sequence[str], budget: int, weigh: Callable[[str], int]) -> list[str]:
-    """The first texts that fit a budget, each on lines of its own, in a message of their own."""
+    """Return the first texts that fit a budget, for a message with each on its own lines."""
     kept, free = [], budget - weigh("\n") * 4
     for text in texts:
         free -= weigh(text) + 1
@@ -297,6 +297,6 @@ def context(said: Sequence[Message], counter: Counter, seconds: float) -> Contex
 
 
 def part(message: Message, counter: Counter) -> tuple[str, int]:
-    """A message in one way of writing, and its tokens."""
+    """Return a message's text in one notation, and its tokens."""
     text = json.dumps(message, ensure_ascii=False, sort_keys=True)
     return text, counter.message(text)

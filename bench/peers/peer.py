@@ -21,20 +21,20 @@ from typing import IO, Any, Protocol
 
 Json = dict[str, Any]
 Operation = Callable[[str, Any], Awaitable[int | list[Json]]]
-"""From whose it is and what is said, to how many messages or memories came of it, or to these."""
+"""Takes the target and the body. Returns the messages or memories, or their number."""
 
 
 class Library(Protocol):
-    """What a module `bench.peers.peer_NAME` has."""
+    """The interface of a module `bench.peers.peer_NAME`."""
 
     PACKAGES: tuple[str, ...]
 
     def opened(self, variant: str, dsn: str, url: str) -> AbstractAsyncContextManager[Mapping[str, Operation]]:
-        """``url``: of an embedding API."""
+        """Open the library, and yield its operations. ``url``: of an embedding API."""
 
 
 async def run(operation: Operation, targets: list[str], bodies: list[Any]) -> dict[str, Any]:
-    """Request n is for target n, with body n; either is repeated."""
+    """Run an operation for each target and body. The shorter list is repeated."""
     latencies: list[float] = []
     came: int | list[Json] = 0
     for n in range(max(len(targets), len(bodies))):
@@ -66,11 +66,11 @@ def say(answers: IO[str], answer: dict[str, Any]) -> None:
 def main() -> None:
     name, variant, dsn, url = sys.argv[1:]
     with os.fdopen(os.dup(1), "w") as answers:
-        os.dup2(2, 1)  # what a library prints is no answer
+        os.dup2(2, 1)  # so that output of a library is not taken for an answer
         try:
             library: Any = import_module(f"bench.peers.peer_{name}")
             asyncio.run(serve(library, answers, variant, dsn, url))
-        except ImportError as error:  # some libraries import a driver only when it is asked for
+        except ImportError as error:  # some libraries import a driver only when they use it
             say(answers, {"missing": error.name or str(error)})
 
 

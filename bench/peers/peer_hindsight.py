@@ -31,7 +31,7 @@ SETTINGS = {
 }
 BATCH = 50
 DSN_VARIABLE = "BENCH_HINDSIGHT_DSN"
-"""A database of PostgreSQL with pgvector and pg_trgm, which Quire's own lacks; its embedded one unless set."""
+"""A PostgreSQL database with pgvector and pg_trgm, which Quire's own lacks. Unless set, Hindsight embeds one."""
 
 Json = dict[str, Any]
 
@@ -42,9 +42,9 @@ async def opened(variant: str, dsn: str, url: str) -> AsyncIterator[Mapping[str,
     os.environ |= {f"HINDSIGHT_API_{name}": value for name, value in settings.items()}
     engine = hindsight_api.MemoryEngine(
         db_url=os.environ.get(DSN_VARIABLE, "pg0")
-    )  # its modules, imported only now, read the environment
+    )  # before the import of its modules, which read the environment
     await engine.initialize()
-    run = uuid4().hex  # banks outlast it
+    run = uuid4().hex  # distinguishes this run's banks, which survive it
     caller = hindsight_api.RequestContext(internal=True)
 
     async def append(target: str, messages: list[Json]) -> int:

@@ -61,7 +61,7 @@ async def model(state: Any, runtime: Runtime[Script]) -> Json:
 
 
 async def calling(state: Any, runtime: Runtime[Script]) -> Json:
-    """Call the tool, if it was not called yet."""
+    """Call the tool unless it was called already."""
     trimmed(state, BUDGET)
     return {"messages": runtime.context.answer[:1] if state["messages"][-1].type == "human" else []}
 
@@ -94,24 +94,24 @@ async def opened(variant: str, dsn: str, url: str) -> AsyncIterator[Mapping[str,
 def operations(
     graph: Any, variant: str, shown: Callable[[Json, int], Sequence[BaseMessage]]
 ) -> Mapping[str, Operation]:
-    """Of a graph whose node `model` answers; ``shown``: what of a state a model is sent within a budget."""
+    """Return the operations of a graph with the node `model`. ``shown`` selects the messages for a budget."""
 
     def thread(target: str) -> RunnableConfig:
         return {"configurable": {"thread_id": f"{variant}-{target}"}}
 
     async def call(target: str, turn: list[Json], at: int) -> int:
-        """The messages from ``at`` on are the answers of nodes."""
+        """Run the graph. The messages from ``at`` on are the answers of its nodes."""
         said = [message(one) for one in turn]
         how: Literal["exit", "async"] = "exit" if variant == "exit" else "async"
         state = await graph.ainvoke({"messages": said[:at]}, thread(target), context=Script(said[at:]), durability=how)
         return len(state["messages"])
 
     async def append(target: str, turn: list[Json]) -> int:
-        """The newest message is the model's; of a loop, all but the first."""
+        """Append a turn. The model answers with its last message, in a loop with all but the first."""
         return await call(target, turn, 1 if variant == "loop" else -1)
 
     async def build(target: str, body: Json) -> int:
-        """All in one call but, for those that do something every so often, the last turns: they are anywhere between."""
+        """Append all messages at once, except the last turns of variants that do something every few turns."""
         messages, turns = body["messages"], body["turns"] if variant in CYCLIC else 0
         at = max(len(messages) - 2 * turns, 2)
         count = await call(target, messages[:at], -1)
@@ -139,7 +139,7 @@ def trimmed(state: Json, budget: int) -> Sequence[BaseMessage]:
 
 
 def tokens(messages: Sequence[BaseMessage]) -> int:
-    """As the messages say, or else approximately."""
+    """Return the tokens that the messages state, or else an approximation."""
     if messages and "tokens" in messages[0].additional_kwargs:
         return sum(one.additional_kwargs["tokens"] for one in messages)
     return count_tokens_approximately(messages)

@@ -56,7 +56,7 @@ async def opened(variant: str, dsn: str, url: str) -> AsyncIterator[Mapping[str,
 
 
 class Played(Embeddings):
-    """The API, only ever asked asynchronously."""
+    """The embedding API, which is only called asynchronously."""
 
     def __init__(self, client: AsyncOpenAI) -> None:
         self._client = client

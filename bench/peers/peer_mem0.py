@@ -71,7 +71,7 @@ def connected(collection: str, dsn: str, url: str, *, exact: bool, model: str = 
 
 
 def fill(memory: Any, user: str, messages: list[Json]) -> int:
-    """What `add` would store, many at a time, without the history."""
+    """Store the same as `add` does, many messages at a time and without the history."""
     now = datetime.now(UTC).isoformat()
     for at in range(0, len(messages), BATCH):
         some = messages[at : at + BATCH]

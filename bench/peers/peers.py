@@ -1,4 +1,4 @@
-"""What a user would pick instead, on the same work: LangGraph's checkpointer with `trim_messages` or with summaries,
+"""Quire's alternatives on the same work: LangGraph's checkpointer with `trim_messages` or with summaries,
 its store for searches, and mem0.
 
 They are no dependencies of Quire. Install them where they disturb nothing, and say where:
@@ -49,7 +49,7 @@ PEERS = {
     "LangGraph, store": ("langgraph_store", "search"),
     "mem0, infer off": ("mem0", "turns"),
 }
-"""By the name in the tables: module and variant."""
+"""The module and the variant of each peer, by its name in the tables."""
 OURS = "Quire"
 KEEPS_NO_CONVERSATION = frozenset({"mem0, infer off"})
 SEARCHES = ("LangGraph, store", "mem0, infer off")
@@ -57,7 +57,7 @@ TURNS = tuple(name for name in PEERS if name != "LangGraph, store")
 INSTALL = "pip install langgraph langgraph-checkpoint-postgres 'psycopg[binary,pool]' openai mem0ai"
 PYTHON_VARIABLE = "BENCH_PEERS_PYTHON"
 PYTHON_VARIABLES = {"hindsight": "BENCH_HINDSIGHT_PYTHON"}
-"""Of modules whose packages exclude others: where they are instead."""
+"""Variables that name another Python, for modules whose packages exclude others."""
 
 DIMENSIONS = 384
 EMBEDDINGS = ("-m", "tests.providers.fake_openai", "--dimensions", str(DIMENSIONS))
@@ -65,16 +65,16 @@ SUMMARY = """\
 The user runs a warehouse. Pallets for Lyon moved to the morning shift, since a truck came late and nobody had told
 Marta; the ramp's scanner was broken. Invoices with a wrong date are still to be found, totals to be compared with last
 week's, and a customer waits to hear whether batteries may travel by air."""
-"""What the chat model answers, whatever it is asked to summarise."""
+"""The chat model's answer to every request for a summary."""
 SNAPSHOT_TURNS = 50
-"""A delta channel stores the whole after so many turns: two updates each. A summary is made in half as many."""
+"""The turns, of two updates each, after which a delta channel stores everything. A summary takes half as many."""
 JOBS_TURNS = 15
-"""How many turns the worker finds at a time."""
+"""The number of turns whose jobs the worker finds at a time."""
 OWNER = "peers-memories"
 FOUND_MAX = 10
 MEMORY_WORDS, QUERY_WORDS, RARE_WORDS = 30, 6, 3_000
 MEMORIES_EACH = 1_000
-"""Messages in each of Quire's conversations."""
+"""The messages of each of Quire's conversations."""
 
 Json = dict[str, Any]
 
@@ -83,10 +83,10 @@ Json = dict[str, Any]
 class Plan:
     rounds: int
     conversations: Mapping[int, int]
-    """By the length of history. As many requests of each operation in a round."""
+    """The number of conversations by length of history, and of each operation's requests in a round."""
     memories: int
     searches: int
-    """In a round."""
+    """The number of searches in a round."""
 
 
 FULL = Plan(10, {10: 15, 100: 15, 1_000: 10, 5_000: 5}, 10_000, 10)
@@ -95,14 +95,14 @@ QUICK = Plan(2, {10: 5, 100: 5, 1_000: 3}, 2_000, 5)
 
 @dataclass
 class Measured:
-    """One operation of one side at one size."""
+    """The measurements of an operation of a side at a size."""
 
     latencies: list[float] = field(default_factory=list)
     cpu: Cpu = field(default_factory=lambda: Cpu(0, 0))
     wal: int = 0
-    """Bytes."""
+    """Bytes of WAL."""
     count: int = 0
-    """Of messages, or of memories found, in the last answer."""
+    """The number of messages or memories in the last answer."""
 
     @property
     def requests(self) -> int:
@@ -110,17 +110,17 @@ class Measured:
 
 
 Found = dict[tuple[str, int, str], Measured]
-"""By operation, size and side."""
+"""The measurements by operation, size and side."""
 
 
 class Side(Protocol):
     def build(self, target: str, messages: list[Json], turns: int) -> None: ...
 
     def do(self, operation: str, targets: Sequence[str], bodies: Sequence[Any]) -> list[float]:
-        """Latencies in seconds, one request after the other."""
+        """Send requests one after the other, and return their latencies in seconds."""
 
     def count(self) -> int:
-        """Of messages or memories in the last answer."""
+        """Return the number of messages or memories in the last answer."""
 
     def cpu(self) -> Cpu: ...
 
@@ -150,7 +150,7 @@ def run(harness: Harness, *, quick: bool) -> list[Table]:
 
 
 def summary(_: Json) -> str:
-    """Of whatever conversation; called by the server that plays the models."""
+    """Reply with a summary of any conversation. Called by the server that plays the models."""
     return SUMMARY
 
 
@@ -158,7 +158,7 @@ def summary(_: Json) -> str:
 
 
 def names(size: int, conversations: int, turn: int) -> list[str]:
-    """Of the smallest histories new ones in each round, lest they be much longer the next."""
+    """Return the conversations of a turn. Short histories are new in each round, because a turn changes them much."""
     return [f"{size}-{turn if size == 10 else 0}-{number}" for number in range(conversations)]
 
 
@@ -177,7 +177,7 @@ def _turns(database: "Database", plan: Plan, sides: Mapping[str, Side]) -> Found
 
 
 def _build(sides: Mapping[str, Side], target: str, size: int, conversations: int) -> None:
-    """And ask for the context once: nothing is for the first time when it is measured."""
+    """Build a conversation and request its context once, so that nothing measured happens for the first time."""
     number = int(target.rpartition("-")[2])
     turns = min(number * SNAPSHOT_TURNS // conversations, size // 2 - 1)
     for name, side in sides.items():
@@ -208,7 +208,7 @@ def _pairs(count: int, turn: int) -> list[list[Json]]:
 
 
 def _jobs(database: "Database", plan: Plan, ours: "Ours") -> Measured:
-    """What turns leave to be done, in conversations of a hundred messages."""
+    """Measure the jobs of turns, in conversations of a hundred messages."""
     targets = [f"jobs-{number}" for number in range(JOBS_TURNS)]
     for number, target in enumerate(targets):
         ours.build(target, history(100, seed=number), 0)
@@ -222,7 +222,7 @@ def _jobs(database: "Database", plan: Plan, ours: "Ours") -> Measured:
                 ours.do("append", targets, _pairs(JOBS_TURNS, turn))
                 wal, cpu, begun = database.wal(), worker.cpu(), time.perf_counter()
             finally:
-                worker.process.resume()  # what is halted cannot end
+                worker.process.resume()  # a halted process cannot end
             ours.until_idle()
             measured.cpu += worker.cpu() - cpu
             measured.wal += database.wal() - wal
@@ -234,7 +234,7 @@ def _jobs(database: "Database", plan: Plan, ours: "Ours") -> Measured:
 
 
 def memory_texts(count: int) -> list[str]:
-    """Few words are in many of them, most in few."""
+    """Return texts of memories in which few words are frequent and most are rare."""
     rng = Random(count)
     vocabulary = [*WORDS, *(f"word{i}" for i in range(RARE_WORDS))]
     last = len(vocabulary) - 1
@@ -277,19 +277,19 @@ def _episode(text: str) -> list[Json]:
 
 
 class Ours:
-    """Quire's API, without a worker unless `working`."""
+    """Quire's API, with a worker only if `working`."""
 
     def __init__(self, harness: Harness, environment: Mapping[str, str], server: Server, api: Api) -> None:
         self._house, self._environment, self._server, self._api = harness, environment, server, api
         self._last = ("", "")
-        """A path, and the name of what is counted in its answer."""
+        """A path, and the member of its answer whose items count."""
 
     def build(self, target: str, messages: list[Json], turns: int) -> None:  # noqa: ARG002 - of the peers
         self._api.create(target, BUDGET)
         self._api.append(target, messages)
 
     def tell(self, messages: list[Json]) -> None:
-        """Each pair becomes an episode."""
+        """Append messages. Each pair becomes an episode."""
         for at in range(0, len(messages), MEMORIES_EACH):
             body = {"messages": messages[at : at + MEMORIES_EACH], "user_id": OWNER}
             self._api.call("POST", f"/conversations/memories-{at}/messages", body)
@@ -308,7 +308,7 @@ class Ours:
         return self._house.clients.run(job).latencies
 
     def count(self) -> int:
-        """Asks again: the clients do not look at what they are answered."""
+        """Repeat the last request, because the clients do not read the answers."""
         path, name = self._last
         return len(json.loads(self._api.call("GET", path))[name]) if path else 0
 
@@ -325,7 +325,7 @@ class Ours:
         until_idle(self._api)
 
     def until_embedded(self) -> None:
-        """Lines and titles may be left to do: no search looks at them."""
+        """Wait until all memories have vectors. Jobs for lines and titles may be left, which no search reads."""
         for _ in range(POLLS_MAX):
             if "embedding" not in json.loads(self._api.call("GET", "/jobs"))["lanes"]:
                 return
@@ -351,14 +351,14 @@ def _ours(harness: Harness, url: str) -> Iterator[Ours]:
 
 
 class Peer:
-    """`bench.peers.peer` in a process of its own."""
+    """`bench.peers.peer` in a separate process."""
 
     def __init__(self, process: subprocess.Popen[str], postmaster: psutil.Process, log: Path) -> None:
         self._process, self._postmaster, self._log = process, postmaster, log
         self._count = 0
         found = self._answer()
         self.said: list[Json] = []
-        """What the last operation returned, if it was a window."""
+        """The messages that the last operation returned, if it was a window."""
         self.missing = str(found.get("missing", ""))
         self.versions: dict[str, str] = found.get("versions", {})
 
@@ -377,7 +377,7 @@ class Peer:
         assert self._process.stdout is not None
         line = self._process.stdout.readline()
         if not line:
-            self._process.wait(STOP_SECONDS)  # the log says why once it has ended
+            self._process.wait(STOP_SECONDS)  # when it has ended, the log shows why
         answer: Json = json.loads(line) if line else {"error": "the process ended"}
         if "error" in answer:
             raise RuntimeError(f"{answer['error']}: {self._log.read_text('utf-8')[-2000:]}")
@@ -392,7 +392,7 @@ class Peer:
 
 @contextmanager
 def peer_of(harness: Harness, module: str, variant: str, url: str) -> Iterator[Peer]:
-    """Nothing is told to anybody: no tracing, no telemetry."""
+    """Start a peer without tracing and telemetry."""
     environment = {
         "MEM0_TELEMETRY": "False",
         "MEM0_DIR": str(harness.folder),
@@ -412,17 +412,17 @@ def _dsn_of_peers(harness: Harness) -> str:
 
 
 class Database:
-    """A look at PostgreSQL as a whole, and into the peers' database."""
+    """PostgreSQL as a whole, and the peers' database."""
 
     def __init__(self, runner: asyncio.Runner, ours: asyncpg.Connection, peers: asyncpg.Connection) -> None:
         self._runner, self._ours, self._peers = runner, ours, peers
 
     def wal(self) -> int:
-        """Bytes written so far."""
+        """Return the bytes of WAL written so far."""
         return int(self._runner.run(self._ours.fetchval("SELECT pg_current_wal_insert_lsn() - '0/0'")))
 
     def analyze(self) -> None:
-        """What autovacuum does within a minute of a change."""
+        """Analyze the databases, as autovacuum does within a minute of a change."""
         for connection in (self._ours, self._peers):
             self._runner.run(connection.execute("VACUUM ANALYZE"))
 
@@ -471,7 +471,7 @@ NOTHING = Measured([0.0])
 
 
 def _later(operation: str, name: str, jobs: Measured) -> Measured:
-    """What a turn leaves to jobs."""
+    """Return the cost of a turn's jobs."""
     return jobs if operation == "append" and name == OURS else NOTHING
 
 

@@ -1,1 +1,1 @@
-"""What is kept of people: wishes that follow them, and everything that must not."""
+"""Memories about people: wishes that hold everywhere, and everything that must not."""

@@ -18,12 +18,12 @@ Json = dict[str, Any]
 TRIES = 5
 CLIENTS = 8
 Z = 1.96
-"""Of a 95 % interval."""
+"""The normal quantile of a 95 % interval."""
 
 
 @dataclass(frozen=True)
 class Row:
-    """A promise, what was measured, and the goal."""
+    """A promise, the measurement, and the goal."""
 
     promise: str
     measured: str
@@ -36,7 +36,7 @@ class Row:
 
 
 def each(port: int, work: Callable[[Api, T], R], wanted: Sequence[T]) -> list[R]:
-    """Return the results of some pieces of work, done by several clients at once."""
+    """Return the results of some pieces of work, which several clients do at once."""
 
     def some(of: Sequence[T]) -> list[R]:
         api = Api(port)
@@ -62,7 +62,7 @@ def send(api: Api, method: str, path: str, **body: Any) -> Json:
 
 
 def say(api: Api, conversation: str, messages: Sequence[Json], **more: Any) -> None:
-    """Append messages; again, as clients do, where a busy machine's database gave up."""
+    """Append messages. Retry, as clients do, if the database of a busy machine gave up."""
     for tries_left in reversed(range(TRIES)):
         try:
             send(
@@ -76,7 +76,7 @@ def say(api: Api, conversation: str, messages: Sequence[Json], **more: Any) -> N
 
 
 def listed(api: Api, user: str, **query: Any) -> list[Json]:
-    """Return all memories of a user that a query lists."""
+    """Return all of a user's memories that a query lists."""
     found: list[Json] = []
     cursor: Json = {}
     while True:
@@ -88,7 +88,7 @@ def listed(api: Api, user: str, **query: Any) -> list[Json]:
 
 
 def view(api: Api, conversation: str, **query: Any) -> tuple[str, Json]:
-    """Return what the head of a window says, and its answer."""
+    """Return the text of a window's head, and the whole response."""
     window = ask(api, f"/conversations/{quote(conversation, safe='')}/context", **query)
     heads = (str(message["content"]) for message in window["messages"])
     return "".join(text for text in heads if text.startswith("<quire-memory>")), window

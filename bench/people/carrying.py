@@ -1,4 +1,4 @@
-"""What follows a person without a model: into the first window of their next conversation, and what never does."""
+"""Wishes that hold everywhere without a model, and are in the first window of a next conversation; and all others."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from bench.people.lines import FOLLOWING, LANGUAGES, NEVER, Half, Line
 
 CONVERSATIONS = 6
 WISHES = ("name", "answer_language", "units", "diet", "time_zone", "need", "lasting", "lasting", "lasting", "lasting")
-"""What a person says in five conversations, one wish a message; then comes the next value of some keys."""
+"""A person's wishes in five conversations, one a message. Afterwards some keys get a new value."""
 CHANGED = ("name", "answer_language", "time_zone")
 TOGETHER = ("need", "lasting", "lasting", "pronouns")
-"""What they say in one message of the sixth conversation."""
+"""The wishes in one message of the sixth conversation."""
 APPENDED = 100
-"""Messages an append."""
+"""The messages of an append."""
 TELLING = 12
-"""Characters at the end of a wish by which it is known: its head can be cut."""
+"""Characters at the end of a wish by which it is recognised, because its head can be cut."""
 CLAUSE = 3
-"""Characters of a clause that is not just thanks."""
+"""A clause with more characters than this is not only thanks."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Person:
 
     @property
     def current(self) -> list[Line]:
-        """Return the wishes said one by one that hold at the end."""
+        """Return the wishes stated one by one that are valid at the end."""
         changed = {line.key for line in self.changed}
         return [line for line in self.alone if line.key not in changed or line.key is None] + list(self.changed)
 
@@ -64,7 +64,7 @@ def _person(number: int, rng: Random) -> Person:
 
 
 def end(text: str) -> str:
-    """Return the end of a line's last sentence, by which it is found in a head: of Chinese, without a greeting."""
+    """Return the end of a line's last sentence, by which it is found in a head; in Chinese without a greeting."""
     last = re.split("[。！!]", text.rstrip("。.！! "))[-1]
     clauses = [one for one in last.split("，") if len(one) >= CLAUSE]
     return (clauses[-1] if clauses else last)[-TELLING:].lstrip()
@@ -124,7 +124,7 @@ def in_first_windows(port: int, *, count: int, turns: int) -> list[Row]:
 
 
 def _follows(api: Api, said: tuple[str, Line]) -> bool:
-    """Return whether anything of a line follows its person, who has said nothing else."""
+    """Return whether a line holds everywhere for a person who has said nothing else."""
     user, line = said
     say(api, user, [{"role": "user", "content": line.text}], user_id=user)
     return bool(listed(api, user, scope="user", pinned="true"))
@@ -148,11 +148,11 @@ def precision(port: int, half: Half, count: int) -> Iterator[Row]:
         )
 
 
-# --- What nobody said for good -----------------------------------------------------------------------
+# --- Wishes that nobody meant to last ----------------------------------------------------------------
 
 
 def _injected(api: Api, kind: str, language: str, some: Sequence[Line]) -> int:
-    """Return how many of some lines follow a user whose conversation has them in a place where nobody means them."""
+    """Return how many lines hold everywhere for a user whose conversation contains them where nobody means them."""
     user = f"{kind}-{language}"
     conversation: Json = {"id": user, "user_id": user}
     if kind == "sub-agent":
@@ -168,7 +168,7 @@ def _injected(api: Api, kind: str, language: str, some: Sequence[Line]) -> int:
 
 
 def _in_place(kind: str, number: int, line: Line) -> Iterator[Json]:
-    """Yield the messages in which a line stands: a wish in somebody else's mouth, or words that are no wish."""
+    """Yield the messages around a line: a wish of somebody else, or words that are no wish."""
     if kind == "assistant":
         yield from ({"role": "user", "content": "?"}, {"role": "assistant", "content": line.text})
     elif kind == "tool":

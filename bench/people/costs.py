@@ -1,4 +1,4 @@
-"""What memories in mind cost: prefixes of windows, tokens, transactions and CPU, searches in several scopes."""
+"""The cost of pinned memories: prefixes of windows, tokens, transactions, CPU, and searches in several scopes."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from bench.words import history
 
 BUDGET = 8_000
 ELSEWHERE = 20
-"""Wishes said in other conversations meanwhile."""
+"""The number of wishes stated in other conversations meanwhile."""
 
 
 def _shared(port: int, turns: int, user: str, *, elsewhere: bool) -> float:
-    """Return the mean share of a window that the next one begins with, its tail aside."""
+    """Return the mean share of a window, without its tail, with which the next one begins."""
     api, shares, before = Api(port), [], ""
     every = max(1, turns // ELSEWHERE)
     for number, turn in enumerate(talk.turns(Random(1), "en", turns)):
@@ -144,7 +144,7 @@ FACTS = {
 
 
 def unpinned(port: int, count: int) -> list[Row]:
-    """Look for searchable facts in the windows of talk that has nothing to do with them."""
+    """Look for searchable facts in the windows of unrelated conversations."""
 
     def one(api: Api, number: int) -> bool:
         language, user = LANGUAGES[number % 2], f"facts-{number % 20}"

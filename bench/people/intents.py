@@ -37,26 +37,26 @@ SENTENCES = Path(__file__).with_name("sentences")
 APP = Path(__file__).parents[2] / "app"
 FILE, MEANS = APP / "extractive/intents.json", APP / "providers/e5/means.json"
 RIDGE = 1e-3
-"""The pull of weights towards 0, a sentence. Half and twice as much change the report by a point."""
+"""The pull of weights towards 0, per sentence. Half and double of it change the report by a point."""
 TEXTS_MIN, WRITERS_MIN = 6, 3
-"""A word that fewer sentences have, or only one or two writers use, is theirs alone."""
+"""A word in fewer sentences than this, or of fewer writers, is a peculiarity of these and ignored."""
 SIGN_MIN = 0.03
-"""Smaller weights of words change no decision."""
+"""Smaller weights of words are left out, because they change no decision."""
 PASSAGES_STEP = 8
-"""Every so many sentences show the mean of passages well enough."""
+"""The mean of passages is computed from every eighth sentence, which is exact enough."""
 STEPS, DESCENTS = 9, 40
-"""Newton's method has long converged by then; each of its steps is found by conjugate gradients."""
+"""Steps of Newton's method, more than it needs to converge, and steps of conjugate gradients for each."""
 CONVERGED = 1e-9
 SCALE = 3.0
-"""The parts of vectors are taken from their mean, and this many times as large: words and parts then weigh alike."""
+"""The factor of vectors after subtraction of their mean, so that words and components have similar weights."""
 FALSE_ALARMS = (0.03, 0.1)
 OF_MEANS = "abcdef"
-"""Writers whose sentences the means of both languages are of."""
+"""The writers from whose sentences the means of both languages are computed."""
 EVERYDAY = "gh"
-"""Writers whose sentences are not labelled for what they ask; their halves are left out in turn."""
+"""The writers whose sentences are not labelled for asking; their halves are left out in turn."""
 INTENTS = ("asks", "ends", "keeps", "need")
 KINDS = ("lasting", "need", "bounded", "ends", "asks", "none")
-"""What a sentence is in the report, the first that it does."""
+"""The kinds in the report. A sentence counts as the first that applies."""
 
 Floats = NDArray[np.floating]
 
@@ -121,18 +121,18 @@ def _means(rows: NDArray[np.float64], languages: Sequence[str]) -> dict[str, lis
 
 @dataclass(frozen=True)
 class Trained:
-    """A head as it was trained: on vectors less their mean, and the words that are common."""
+    """A trained head, on vectors without their mean and on common words."""
 
     mean: Floats
     known: Sequence[str]
     weights: Floats
-    """Of the vector's parts, of the words, and the bias."""
+    """The weights of the vector's components and of the words, and the bias."""
 
     def probabilities(self, given: Floats, said: Sequence[set[str]]) -> Floats:
         return _likely(_rows(given - self.mean, said, self.known) @ self.weights)
 
     def value(self) -> dict[str, object]:
-        """Return the head as the file holds it: for vectors as they are."""
+        """Return the head for the file, converted for vectors with their mean."""
         parts = SCALE * self.weights[: len(self.mean)]
         bias = float(self.weights[-1]) - float(parts @ self.mean)
         words = zip(self.known, self.weights[len(self.mean) : -1].tolist(), strict=True)
@@ -149,7 +149,7 @@ def trained(given: Floats, found: Sequence[Sentence], intent: str) -> Trained:
     rows = _rows(given - mean, [one.signs for one in found], known)
     is_so = np.array([one.has(intent) for one in found], np.float32)
     ridge = np.full(rows.shape[1], RIDGE * len(rows), np.float32)
-    ridge[-1] = 1e-3  # the bias is free
+    ridge[-1] = 1e-3  # hardly pulls the bias
     head = np.zeros(rows.shape[1], np.float32)
     for _ in range(STEPS):
         likely = _likely(rows @ head)
@@ -163,7 +163,7 @@ def _likely(scores: Floats) -> Floats:
 
 
 def _step(rows: Floats, bends: Floats, ridge: Floats, slope: Floats) -> Floats:
-    """Return the step of Newton's method, by conjugate gradients with a diagonal before them."""
+    """Return a step of Newton's method, by conjugate gradients with a diagonal preconditioner."""
     scale = 1 / (ridge + bends @ rows**2)
     step, rest = np.zeros_like(slope), slope
     along = ahead = scale * rest
@@ -221,7 +221,7 @@ def report(found: Sequence[Sentence], given: Floats, intent: str, used: float | 
 
 
 def report_kept(found: Sequence[Sentence], given: Floats) -> Iterator[str]:
-    """Yield how much of each kind is kept at all, and carried."""
+    """Yield for each kind how many sentences become memories, and how many hold everywhere."""
     for writer, own in _left_out(found):
         its = [found[at] for at in own]
         keeps, need = (_unseen(found, given, own, intent) for intent in ("keeps", "need"))
@@ -237,7 +237,7 @@ def report_kept(found: Sequence[Sentence], given: Floats) -> Iterator[str]:
 
 
 def _left_out(found: Sequence[Sentence]) -> Iterator[tuple[str, NDArray[np.intp]]]:
-    """Yield each writer, or half, and the places of their sentences."""
+    """Yield each writer, or half, with the indices of their sentences."""
     writers = np.array([one.writer for one in found])
     for writer in dict.fromkeys(one.writer for one in found):
         yield writer, np.flatnonzero(writers == writer)

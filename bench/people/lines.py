@@ -1,4 +1,4 @@
-"""Lines of people, made from the templates of `en.txt` and `zh.txt`: the right answer is known of each."""
+"""Lines of people, made from the templates of `en.txt` and `zh.txt`, with the right answer for each."""
 
 import re
 from collections.abc import Iterator
@@ -12,9 +12,9 @@ HERE = Path(__file__).parent
 LANGUAGES = ("en", "zh")
 KEYS = frozenset({"name", "address", "pronouns", "answer_language", "time_zone", "units", "diet"})
 FOLLOWING = KEYS | {"need", "lasting"}
-"""Kinds of lines that follow their person at once."""
+"""The kinds of lines that hold everywhere at once."""
 NEVER = ("play", "quote", "paste", "passing", "question", "other", "proposed", "alike", "secret", "special")
-"""Kinds that never do."""
+"""The kinds that never do."""
 _LINE = re.compile(r"([ab]) (\w+) \| (.*)")
 _SLOTS = re.compile(r"= (\w+) \| (.*)")
 _SLOT = re.compile(r"\{(\w+)\}")
@@ -24,7 +24,7 @@ Half = Literal["a", "b"]
 
 @dataclass(frozen=True)
 class Line:
-    """What a person says, and what it is."""
+    """A person's line, and its kind."""
 
     text: str
     kind: str
@@ -64,7 +64,7 @@ def _filled(text: str, rng: Random, fillers: dict[str, list[str]]) -> str:
 
 
 def some(rng: Random, language: str, count: int, *kinds: str, half: Half | None = None) -> Iterator[Line]:
-    """Yield lines of some kinds, each template as often as any other; of both halves where none is named."""
+    """Yield lines of some kinds, from all templates equally often; of both halves if none is named."""
     read = _read(language)
     templates = [one for one in read.lines if one[1] in kinds and half in (None, one[0])]
     for at in range(count):

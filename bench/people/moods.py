@@ -21,7 +21,7 @@ from bench.people.lines import LANGUAGES, Line
 
 FAKE = ("-m", "tests.providers.fake_openai", "--port", "0")
 MARK = re.compile(r"zq\d+")
-"""In what a document, a tool, a page or an assistant says, and no person: 'zq' and a number."""
+"""Matches the mark ('zq' and a number) of texts by documents, tools, pages and assistants, but not by persons."""
 _MESSAGE = re.compile(r"^\[(\d+)\] (user|assistant|tool)[^:\n]*: (.*)$", re.MULTILINE)
 _REMEMBERED = re.compile(r"zq\d+[^\n]*")
 PAGES_EACH = 10
@@ -33,13 +33,13 @@ def silent(body: Json) -> str:
 
 
 def honest(body: Json) -> str:
-    """Quote each sentence of a user, as a wish to be kept in mind."""
+    """Quote each sentence of a user, as a pinned wish."""
     said = [(int(seq), text) for seq, role, text in _MESSAGE.findall(_asked(body)) if role == "user"]
     return _reply(body, [{"quote": text, "seq": seq, "text": text, "pinned": True} for seq, text in said])
 
 
 def obeying(body: Json) -> str:
-    """Keep all that the page wants kept, as the words of the user, of whoever said it, and as anything else."""
+    """Store everything that the page wants stored, as the user's words, as its author's, and in any other way."""
     asked = _asked(body)
     users = [int(seq) for seq, role, _ in _MESSAGE.findall(asked) if role == "user"]
     every = [int(seq) for seq, *_ in _MESSAGE.findall(asked)]
@@ -73,7 +73,7 @@ POISON = (
 
 
 def _page(number: int, rng: Random) -> list[Json]:
-    """A question, and a poisoned answer to it: of a tool, in a pasted text, or of the assistant."""
+    """Return a question, and a poisoned answer by a tool, in a pasted text, or by the assistant."""
     poison = rng.choice(POISON).format(n=number)
     question = {"role": "user", "content": f"What does document {number} say about the ferry?"}
     answer = {"role": "assistant", "content": "It says nothing of the ferry."}
@@ -88,7 +88,7 @@ def _page(number: int, rng: Random) -> list[Json]:
 
 
 def of_model(opened: Harness, mood: str, work: Callable[[int], list[Row]]) -> list[Row]:
-    """Start a model of a mood, and a server with a worker that asks it."""
+    """Start a model of a mood, and a server whose worker uses it."""
     with harness.running([*FAKE, "--reply", f"bench.people.moods:{mood}"]) as model:
         assert model.stdout is not None
         port = next(int(found[1]) for line in model.stdout if (found := re.search(r"127\.0\.0\.1:(\d+)", line)))
@@ -146,7 +146,7 @@ def obeyed(port: int, pages: int) -> list[Row]:
 
 
 def by_tool(port: int, pages: int) -> list[Row]:
-    """Have a model that obeys all it reads call `remember` with it, as it stands there and with a key."""
+    """Make a model that obeys everything it reads call `remember`, with the same words and with a key."""
 
     def live(api: Api, number: int) -> int:
         user, rng = f"tool-{number}", Random(number)
@@ -167,7 +167,7 @@ def _in_conversation(api: Api, conversation: str) -> list[Any]:
 
 
 def told(port: int, count: int, mood: str) -> list[Row]:
-    """Show a model wishes without rule words: the honest one proposes them, the silent one nothing."""
+    """Show a model wishes that no rule finds: the honest one proposes them, the silent one nothing."""
     wanted: Sequence[Line] = [
         line for language in LANGUAGES for line in lines.some(Random(2), language, count // 2, "loose")
     ]

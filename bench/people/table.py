@@ -1,4 +1,4 @@
-"""`python -m bench people`: what is kept of forty people, without a model and with models of three moods."""
+"""`python -m bench people`: the memories about forty people, without a model and with models of three moods."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def run(opened: Harness, *, quick: bool) -> list[Table]:
 
 def _measured(opened: Harness, some: int) -> Iterator[Row]:
     port = opened.quire.port
-    # First those with a worker, which would index the histories of the others too.
+    # Those with a worker come first, because it would also index the histories of the others.
     yield from moods.of_model(opened, "obeying", partial(moods.obeyed, pages=1_000 // some))
     for mood in ("honest", "silent"):
         yield from moods.of_model(opened, mood, partial(moods.told, count=200 // some, mood=mood))

@@ -22,7 +22,7 @@ NEUTRAL = {
 
 @cache
 def _turns(spoken: str) -> list[list[dict[str, Any]]]:
-    """What a user said, and the answer; nothing of it is a wish, so that no other answer is right because of it."""
+    """Return turns of a user and the assistant without wishes, which would change the right answers."""
     sets = (talks.shipped(spoken), talks.long("a"), talks.long("b"))
     said = [message for of in sets for talk in of.talks for message in talk.messages]
     said += [m for m in load(CONVERSATION)[0].messages if isinstance(m.get("content"), str)]
@@ -38,6 +38,6 @@ def _is_turn(one: dict[str, Any], other: dict[str, Any], spoken: str) -> bool:
 
 
 def turns(rng: Random, spoken: str, count: int) -> Iterator[list[dict[str, Any]]]:
-    """Yield turns of talk in a language, from some place on."""
+    """Yield turns of talk in a language, from a random place on."""
     known = _turns(spoken)
     return islice(cycle(known[(at := rng.randrange(len(known))) :] + known[:at]), count)

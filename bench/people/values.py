@@ -15,7 +15,7 @@ SAID = {"en": "Lives in place {n}.", "zh": "住在{n}号地方。"}
 
 
 def updated(port: int, count: int) -> list[Row]:
-    """Write values of keys in any order by eight writers; ask for the current one and for that of many days."""
+    """Write values of keys in any order by eight writers; query the current value, and those of many days."""
     rng = Random(3)
     days = rng.sample(range(2_000), count)
     updates = [(number, f"key-{number % KEYS_EACH}", day) for number, day in enumerate(days)]
@@ -62,11 +62,11 @@ ALIKE = {
     ),
     "zh": ("我从来不叫外卖。", "我弟弟不再对核桃过敏了。", "今天我没用公制。"),
 }
-"""What could be taken for the end of something else."""
+"""Sentences that could be mistaken for the end of something else."""
 
 
 def retired(port: int, count: int) -> list[Row]:
-    """Count what an ended key, and sentences that resemble an end, take along."""
+    """Count the memories that an ended key, and sentences that resemble an end, also end."""
 
     def live(api: Api, number: int) -> tuple[int, bool]:
         language, user = LANGUAGES[number % 2], f"ender-{number}"
@@ -87,7 +87,7 @@ WAYS = ("erase", "end", "unpin", "lost membership")
 
 
 def withdrawn(first: int, second: int, count: int) -> list[Row]:
-    """Take memories back by one process; look at the very next window of another, which has shown them before."""
+    """Take memories back in one process, and read the next window in another, which has shown them before."""
 
     def one(api: Api, number: int) -> bool:
         user, way = f"w{number}", WAYS[number % len(WAYS)]

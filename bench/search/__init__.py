@@ -1,1 +1,1 @@
-"""Whether what was said is found again, and what finding costs."""
+"""Whether search finds earlier messages again, and its cost."""

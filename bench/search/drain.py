@@ -1,4 +1,4 @@
-"""How long the local model takes for what is stored: `python -m bench.search.drain --messages 10000`.
+"""How long the local model takes to embed stored messages: `python -m bench.search.drain --messages 10000`.
 
 Messages of made-up English come in as fast as the API takes them, and the jobs of the same process give them vectors.
 Measured until nothing waits any more, from outside. The rate hardly depends on the number, so 100,000 take ten times as
@@ -23,7 +23,7 @@ from bench.words import history
 AT_ONCE, USERS = 200, 20
 LOOK_SECONDS = 0.5
 WIDTH = 140
-"""Of the terminal."""
+"""The width of the terminal."""
 
 
 @click.command()

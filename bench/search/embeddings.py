@@ -1,4 +1,4 @@
-"""What the local embedding model costs: `python -m bench.search.embeddings`.
+"""The cost of the local embedding model: `python -m bench.search.embeddings`.
 
 Measured in a process of its own, which has loaded nothing else, through the same calls that searches and jobs make.
 Goal: a query, which a search waits for, at or under 8 ms CPU.
@@ -41,7 +41,7 @@ class Series:
     name: str
     texts: int
     cpu: float
-    """Seconds, of all texts."""
+    """CPU seconds of all texts."""
     latencies: Sequence[float]
 
     @property
@@ -81,7 +81,7 @@ def measured_tables(*, quick: bool) -> list[Table]:
 
 
 def measure(rounds: int) -> Measured:
-    """In the process of its own."""
+    """Measure in the separate process."""
     memory = psutil.Process().memory_info
     before, begun = memory().rss, time.perf_counter()
     local = local_embeddings.load()
@@ -118,7 +118,7 @@ async def timed(name: str, embed: Callable[[str], Awaitable[object]], texts: Seq
 
 
 async def beside_passages(local: Embedder, times: int) -> Series:
-    """Queries while the other lane is never empty. Their CPU cannot be told from that of the passages."""
+    """Measure queries while the other lane is never empty. Their CPU cannot be separated from that of the passages."""
     background = asyncio.create_task(local.embed_passages(passages_en() * times))
     series = await timed("query, English, while passages are embedded", local.embed_query, [QUERY_EN], times)
     background.cancel()

@@ -1,4 +1,4 @@
-"""What a change does to the search statement: this tree's and another's, in turns, on the same memories.
+"""The effect of a change on the search statement: this tree's and another's, in turns, on the same memories.
 
 `python -m bench.search.paired_search TREE` prints PostgreSQL's CPU of both by the number of memories, for queries of rare words
 and of common ones, the median ratio with its quartiles, and whether both found the same. It reads the kernel's count of
@@ -45,14 +45,14 @@ WIDTH = 140
 
 @dataclass
 class Statements:
-    """A connection that runs a tree's statement in place of this one's."""
+    """A connection that runs another tree's statement instead of this tree's."""
 
     connection: Connection
     sql: dict[str, str]
     spent_ms: list[float] = field(default_factory=list)
 
     async def fetch(self, sql: str, *arguments: object) -> Any:
-        if sql not in self.sql:  # which owners have an index
+        if sql not in self.sql:  # the query of owners with an index
             return await self.connection.fetch(sql, *arguments)
         before = self._used()
         rows = await self.connection.fetch(self.sql[sql], *arguments)
@@ -76,7 +76,7 @@ def main(tree: Path, sizes: tuple[int, ...]) -> None:
 
 
 def statements(tree: Path) -> dict[str, str]:
-    """Return the other tree's statements, by this one's."""
+    """Return the other tree's statements, by this tree's."""
     command = [sys.executable, "-c", PRINT]
     done = subprocess.run(command, cwd=tree, capture_output=True, text=True, check=True)  # noqa: S603 - our own
     return dict(zip((BY_WORDS.text, SEARCH.text), json.loads(done.stdout), strict=True))

@@ -1,4 +1,4 @@
-"""Whether memory speaks when it is asked, and only then: `python -m bench recall`.
+"""Whether windows recall something when the user asks, and only then: `python -m bench recall`.
 
 Facts that people told in conversations of their own are asked for in the same words, in other words and in the other
 language, between messages about anything else, as agents do: the message is stored, then its window is read. All facts,
@@ -45,7 +45,7 @@ QUICK_STEP = 5
 HOW = ("same_words", "other_words", "other_language")
 FACTS_A_RESULT = 18
 PARAGRAPH_CHARACTERS = {"en": 1_000, "zh": 600}
-"""Around each fact of a tool result: it has a passage for each in English, two in Chinese."""
+"""Characters around each fact of a tool result, which make one passage in English and two in Chinese."""
 
 
 def run(_: Harness, *, quick: bool) -> list[Table]:
@@ -84,7 +84,7 @@ async def _say(runtime: Runtime, conversation: str, text: str) -> None:
 
 
 async def _unasked(runtime: Runtime, conversation: str, text: str) -> tuple[str, int]:
-    """Return what comes unasked with a message, and its tokens."""
+    """Return the automatic recall for a message, and its tokens."""
     await _say(runtime, conversation, text)
     window = (await context(runtime, DEFAULT_TENANT, conversation, ContextRequest(budget=BUDGET))).window
     recalled = [placed for placed in window.body if placed.passing]
@@ -92,7 +92,7 @@ async def _unasked(runtime: Runtime, conversation: str, text: str) -> tuple[str,
 
 
 async def _by_query(runtime: Runtime, conversation: str, text: str) -> tuple[str, int]:
-    """Return what a window says whose `query` a message is, stored before; and the tokens that this brings in."""
+    """Return the texts of a window whose `query` is a stored message, and the tokens that the query adds."""
     await _say(runtime, conversation, text)
     request = ContextRequest(budget=BUDGET, query=text)
     body = json.loads((await context(runtime, DEFAULT_TENANT, conversation, request)).body)
@@ -149,7 +149,7 @@ def _share(sizes: Sequence[int]) -> tuple[str, str]:
 
 
 def _by_result(facts: Sequence[asked.Fact]) -> Iterator[list[asked.Fact]]:
-    """Yield the facts that stand in one tool result."""
+    """Yield the facts of each tool result."""
     for language in ("en", "zh"):
         some = [fact for fact in facts if fact.lang == language]
         for at in range(0, len(some) - FACTS_A_RESULT + 1, FACTS_A_RESULT):
@@ -157,7 +157,7 @@ def _by_result(facts: Sequence[asked.Fact]) -> Iterator[list[asked.Fact]]:
 
 
 async def _archived(runtime: Runtime, facts: Sequence[asked.Fact]) -> list[tuple[asked.Fact, UUID, str]]:
-    """Archive a tool result of facts, each in a paragraph of something else; return them with where they are."""
+    """Archive a tool result of facts, each in an unrelated paragraph. Return them with their archive and place."""
     language = facts[0].lang
     replies = cycle(
         message["content"]

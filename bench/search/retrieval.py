@@ -1,4 +1,4 @@
-"""Whether what left the window is found again: `python -m bench retrieval`.
+"""Whether search finds messages that left the window: `python -m bench retrieval`.
 
 Each conversation is appended under a user of its own, its memories are given vectors by the service's own worker, and
 every question is asked of the service's own search and window. Recall@k is the share of a question's evidence (the
@@ -102,7 +102,7 @@ async def _load(runtime: Runtime, talk: Talk) -> None:
 
 
 async def embedded(runtime: Runtime) -> None:
-    """Until the service's worker has given every memory its vector."""
+    """Wait until the service's worker has given every memory its vector."""
     if runtime.embedder is None:
         return
     async with asyncio.timeout(EMBEDDING_SECONDS_MAX):
@@ -116,7 +116,7 @@ async def embedded(runtime: Runtime) -> None:
 # --- Recall ------------------------------------------------------------------------------------------
 
 Ranked = Sequence[int]
-"""Sequence numbers of turns, the best first."""
+"""Sequence numbers of turns, best first."""
 Way = Callable[[Question], Awaitable[Ranked]]
 
 
@@ -176,7 +176,7 @@ def _percent(recalls: Sequence[Sequence[float]]) -> str:
 
 
 def _in(some: TalkSet, question: Question) -> list[str]:
-    """The columns that a question counts in: its category, the whole, and the half of its conversation."""
+    """Return the columns in which a question counts: its category, the total, and its conversation's half."""
     if some.name != "LoCoMo":
         return [question.category, "all"]
     if question.category == "adversarial":
@@ -202,7 +202,7 @@ async def _found(
 
 @dataclass
 class _Baselines:
-    """The simple ways, over the same turns: no neighbours, no weights, the vectors as they are."""
+    """Simple baselines over the same turns: without neighbours and weights, with unchanged vectors."""
 
     runtime: Runtime
     talks: Mapping[str, Talk]
@@ -214,7 +214,7 @@ class _Baselines:
         return _ranked(self._scores(question))
 
     async def with_neighbours(self, question: Question) -> Ranked:
-        """A turn earns a part of the scores of the turns before and after it."""
+        """Rank turns with a part of the scores of the turns before and after added to each."""
         scores = self._scores(question)
         around = zip([0.0, *scores], scores, [*scores[1:], 0.0], strict=False)
         return _ranked([own + NEIGHBOURS_PART * (before + after) for before, own, after in around])
@@ -296,7 +296,7 @@ async def _windows(runtime: Runtime, some: TalkSet, asked: Sequence[Question]) -
 
 
 async def _lost(runtime: Runtime, some: TalkSet, asked: Sequence[Question]) -> list[str]:
-    """Return for how many questions a window lacks evidence, and in what share of all which step lost it."""
+    """Return for how many questions a window lacks evidence, and for which share of all each step lost it."""
     talks_by_id = {talk.id: talk for talk in some.talks}
     lost = dict.fromkeys(("packing", "ranking", "finding"), 0)
     for question in asked:
@@ -318,7 +318,7 @@ async def _lost(runtime: Runtime, some: TalkSet, asked: Sequence[Question]) -> l
 
 
 def _filled(runtime: Runtime, texts: Sequence[str], ranked: Ranked) -> set[int]:
-    """Return what fits into a budget in the order of a search, with nothing around it."""
+    """Return the turns that fit a budget in the order of a search, with nothing around them."""
     free, held = LOST_BUDGET * 9 // 10, set()
     for seq in ranked:
         tokens = runtime.count_short(texts[seq - 1])
@@ -339,13 +339,13 @@ def _losses(rows: Sequence[tuple[str, ...]]) -> Table:
 
 @dataclass(frozen=True)
 class Quiet:
-    """What a query that nothing answers brought into a window, and whether a search found anything."""
+    """The tokens that an unanswerable query added to a window, and whether a search found anything."""
 
     name: str
     half: str
     kind: str
     tail: int
-    """Tokens."""
+    """Tokens of the tail."""
     is_found: bool
 
 
@@ -361,7 +361,7 @@ async def _unasked(runtime: Runtime, some: TalkSet) -> list[Quiet]:
 
 
 def _quiet(found: Sequence[Quiet]) -> Table:
-    """By half, set and kind of query."""
+    """Return the results by half, set and kind of query."""
     groups: dict[str, list[Quiet]] = defaultdict(list)
     for one in found:
         half = "chosen on" if one.half == "a" else "held out"
@@ -389,7 +389,7 @@ def _quiet(found: Sequence[Quiet]) -> Table:
 
 
 async def _window(runtime: Runtime, talk: str, budget: int, query: str | None) -> str | None:
-    """All that a window says; None where the budget is too small for it."""
+    """Return all texts of a window; None if the budget is too small."""
     try:
         found = await context(runtime, DEFAULT_TENANT, talk, ContextRequest(budget=budget, query=query))
     except BudgetTooSmall:
@@ -398,7 +398,7 @@ async def _window(runtime: Runtime, talk: str, budget: int, query: str | None) -
 
 
 def squeezed(text: str) -> str:
-    """Return a text with single spaces: a quoted message's further lines are indented."""
+    """Return a text with single spaces, because further lines of a quoted message are indented."""
     return " ".join(text.split())
 
 

@@ -33,7 +33,7 @@ from bench.tables import Table
 SIZES = (10, 100, 1_000, 10_000, 100_000, 200_000)
 MODES = ("keyword", "semantic", "hybrid")
 ROUNDS, LOOKED_AT, ROUNDS_MAX = 8, 400_000, 300
-"""As many searches, or more of small users: until so many memories were looked at."""
+"""The least and most searches of a user. Between them, searches go on until this many memories were read."""
 
 
 def run(opened: Harness, *, quick: bool) -> list[Table]:
@@ -92,7 +92,7 @@ SHARED, SCOPES, TURNS = 10_000, 5, 60
 
 
 async def index(database: Database, superuser: asyncpg.Connection, owner: UUID, model: UUID) -> None:
-    """Do what the job of a large user does."""
+    """Build the index of a large user, as the job does."""
     async with database.snapshot(DEFAULT_TENANT) as tx:
         found = await search_index.find(tx, owner, model)
     centroids = await centroids_of(database, DEFAULT_TENANT, owner, model, found.count)
@@ -108,7 +108,7 @@ async def index(database: Database, superuser: asyncpg.Connection, owner: UUID, 
 
 
 async def _in_scopes(opened: Harness) -> Table:
-    """Compare a search in one scope with one in several that hold the same rows, each in turn."""
+    """Compare a search in one scope with one in several scopes that have the same rows, in turns."""
     database = await Database.connect(opened.postgres.app_dsn, pool_size=1)
     superuser = await asyncpg.connect(opened.postgres.superuser_dsn)
     model, dimensions = embeddings.model_id("multilingual-e5-small", 384), 384
@@ -129,7 +129,7 @@ async def _in_scopes(opened: Harness) -> Table:
                     for owners in (one, several)[:: 1 if turn % 2 else -1]:
                         begun = perf_counter()
                         await memories.search(tx, owners, scoring)
-                        if turn > 1:  # the first two plan and warm up
+                        if turn > 1:  # the first two are for planning and warming up
                             spent[len(owners)].append(1000 * (perf_counter() - begun))
             alone, shared = median(spent[1]), median(spent[SCOPES])
             rows.append((mode, f"{alone:.1f}", f"{shared:.1f}", f"{shared / alone:.2f}"))
@@ -150,7 +150,7 @@ async def _timed(
         backend = next(p for p in postmaster.children(recursive=True) if p.pid == tx.connection.get_server_pid())
         before = backend.cpu_times()
         for round_ in range(rounds + 2):
-            if round_ == 2:  # the first two plan and warm up
+            if round_ == 2:  # the first two are for planning and warming up
                 before = backend.cpu_times()
             begun = perf_counter()
             await search(tx)
@@ -161,18 +161,18 @@ async def _timed(
 
 
 def random_vector(rng: Random, dimensions: int) -> str:
-    """As pgvector reads it."""
+    """Return a random vector in pgvector's text form."""
     values = [rng.gauss(0, 1) for _ in range(dimensions)]
     length = sum(value * value for value in values) ** 0.5
     return embeddings.literal([value / length for value in values])
 
 
 KINDS = 1_000
-"""Different texts and vectors; rows repeat them."""
+"""The number of different texts and vectors, which rows repeat."""
 
 
 async def fill(superuser: asyncpg.Connection, owner: UUID, model: UUID, dimensions: int, size: int) -> None:
-    """Make memories of a user, and their vectors."""
+    """Insert memories of a user with their vectors."""
     rng = Random(1)
     vocabulary = [*words.WORDS, *(f"word{i}" for i in range(3_000))]
     texts = [

@@ -1,4 +1,4 @@
-"""Count texts with the tokenizers of models: a line of JSON in, one out. Runs where requirements.txt is."""
+"""Count texts with the models' tokenizers: a line of JSON in, one out. Needs the packages of requirements.txt."""
 
 import json
 import sys

@@ -1,4 +1,4 @@
-"""Whether windows are within the budget as the models' own tokenizers count it: `python -m bench tokens`.
+"""Whether windows keep the budget in the tokens of the models' own tokenizers: `python -m bench tokens`.
 
 A conversation of each kind of text is built, and its windows are taken for a model of each family before any usage was
 reported, and after three reports. The tokenizers run in an environment of their own (`requirements.txt` beside this),
@@ -36,7 +36,7 @@ EXACT = "gpt-5"
 REPORTS = 3
 MESSAGES = 40
 AFTERWARDS = 8
-"""Windows after the last report, one a message: a single one is as full as its last cut is near."""
+"""The windows after the last report, one a message, because the fill of one depends on the distance of its cut."""
 NAMES = [
     "MAX",
     "MIN",
@@ -67,7 +67,7 @@ GOALS = "Goal: at most 2 % of any family's over before a report, the worst 1.03;
 
 @dataclass(frozen=True)
 class Sample:
-    """A window, as a model's tokenizer counts it."""
+    """A window with the count of a model's tokenizer."""
 
     family: str
     kind: str
@@ -94,7 +94,7 @@ def run(opened: Harness, *, quick: bool) -> list[Table]:
 
 
 def kinds() -> dict[str, str]:
-    """Return a text of each kind, long enough for every budget."""
+    """Return a text of each kind, long enough for all budgets."""
     chance = random.Random(55)
     code = "\n".join(file.read_text() for file in sorted(Path("app").rglob("*.py"))[:60])
     rows = [{"id": chance.randint(1, 10**6), "name": chance.choice(NAMES).lower(), "ok": True} for _ in range(5_000)]
@@ -136,7 +136,7 @@ def _message(number: int, text: str) -> dict[str, Any]:
 
 
 def _window(api: Api, conversation: str) -> tuple[list[str], int]:
-    """Return the texts that a model reads of a window, and its tokens in Quire's count."""
+    """Return the texts of a window that a model reads, and its tokens as Quire counts them."""
     found = json.loads(api.window(conversation))
     texts = [json.dumps(tool, ensure_ascii=False) for tool in found["tools"]]
     for message in found["messages"]:

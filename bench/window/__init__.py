@@ -1,1 +1,1 @@
-"""What windows hold, and what they save."""
+"""The content of windows, and their savings."""

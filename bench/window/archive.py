@@ -1,4 +1,4 @@
-"""What archiving saves, and whether what was archived is found again: `python -m bench.window.archive`.
+"""The savings of archiving, and whether archived results are found again: `python -m bench.window.archive`.
 
 The first table is the case that Quire began with: ten turns, each calling a tool that returns 50 000 characters.
 The second asks recorded transcripts what their agents needed later (see bench/probes.py). At each probe the
@@ -156,7 +156,7 @@ def asked_turn(turn: int, result: str) -> list[dict[str, Any]]:
 
 @dataclass(frozen=True)
 class Scored:
-    """One probe with one query: whether each way led to the literal."""
+    """Whether each way led to the literal, for a probe and a query."""
 
     by_placeholder: bool
     by_placeholder_3: bool
@@ -275,12 +275,12 @@ async def _scored(
 
 
 def best_archives(hits: Sequence[Hit]) -> list[str]:
-    """Archives by their best passage."""
+    """Return archives in the order of their best passages."""
     return list(dict.fromkeys(str(hit.archive_id) for hit in hits))
 
 
 def rank(query: str, texts: dict[str, str]) -> list[str]:
-    """The keys of the texts that match at all, the best by BM25 first, each term's idf taken over these texts."""
+    """Return the keys of matching texts, best first by BM25 with the idf over these texts."""
     wanted = set(bm25.query(query))
     documents = {key: _vector(text) for key, text in texts.items()}
     idf = {}

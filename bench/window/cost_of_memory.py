@@ -31,21 +31,21 @@ WAIT_SECONDS = 60
 LINE_WORDS, TITLE_WORDS, SENTENCE_WORDS = 15, 6, 20
 SUMMARY_TOKENS = 500
 MEMORY_EACH = 3
-"""Pages with a memory worth keeping: one in so many."""
+"""Every third page has a memory to store."""
 
 Json = dict[str, Any]
 _MESSAGE = re.compile(r"^\[(\d+)\] \w+: ", re.MULTILINE)
 
 
 def begins(text: str, words: int) -> str:
-    """The first words of a text; of one without spaces between them, twice as many characters."""
+    """Return the first words of a text; without spaces, twice as many characters."""
     spaced = text.count(" ") * 12 > len(text)
     return " ".join(text.split()[:words]) if spaced else " ".join(text[: 2 * words].split())
 
 
 @dataclass
 class Model:
-    """The script, and what it was asked and answered."""
+    """The script, with its prompts and replies."""
 
     counter: Counter
     calls: Tally[str] = field(default_factory=Tally)
@@ -95,7 +95,7 @@ def _said(user: str) -> dict[int, str]:
 
 @dataclass
 class Cost:
-    """Of some conversations."""
+    """The cost of some conversations."""
 
     pages: int = 0
     versions: int = 0
@@ -147,7 +147,7 @@ def replay(api: Api, conversation: str, transcript: Transcript, model: Model) ->
 
 
 def caught_up(api: Api, conversation: str) -> Json:
-    """The window, once every closed page has its index and the summary all that it should cover."""
+    """Return the window once every closed page is indexed and the summary covers all that it should."""
     deadline = time.monotonic() + WAIT_SECONDS
     lag: Json = {}
     while time.monotonic() < deadline:

@@ -1,4 +1,4 @@
-"""Evidence: what of a conversation a model has before it, or can bring back.
+"""Evidence: the parts of a conversation that a model sees, or can recall.
 
 Asked about are messages of the user and the assistant, and tools' results: those with at least WORDS_MIN telling
 words, up to SAMPLE of them, evenly over the conversation. Evidence that a window holds is there word for word.
@@ -21,15 +21,15 @@ SAMPLE = 150
 WORDS_MIN, WORDS_MAX = 3, 6
 DEPTH = 10
 PRICED_EVERY = 10
-"""Searches are asked of the model's tool as well, to see how many tokens they bring in: every so many."""
+"""Every tenth search is also made with the model's tool, to count the tokens of its answer."""
 
 Texts = tuple[str, ...]
-"""What a message says: its content, and the arguments of its calls."""
+"""The texts of a message: its content, and the arguments of its calls."""
 
 
 @dataclass(frozen=True)
 class Asked:
-    """A message that is looked for, and the words it is searched by."""
+    """A message to find, and the words of its search."""
 
     texts: Texts
     query: str
@@ -37,27 +37,27 @@ class Asked:
 
 @dataclass(frozen=True)
 class Evidence:
-    """Of one conversation."""
+    """The evidence of one conversation."""
 
     asked: Sequence[Asked]
     found: Mapping[Texts, int]
-    """At which place, from 1 on, a search brings back those that it does."""
+    """The rank, from 1 on, at which a search finds each message."""
     found_here: frozenset[Texts] = frozenset()
-    """Of the others, those that a search of the conversation alone brings back."""
+    """The other messages that a search in the conversation alone finds."""
     prices: Sequence[int] = ()
-    """Tokens of what the model's tool says, of some searches."""
+    """Tokens of the tool's answers to some searches."""
 
     def held(self, window: Iterable[Mapping[str, Any]]) -> float:
-        """The share of what is asked about that a window says word for word."""
+        """Return the share of the messages that a window has word for word."""
         said = _joined(window)
         return _share([is_held(one.texts, said) for one in self.asked])
 
     def found_within(self, places: int) -> int:
-        """How many a search brings back by itself, among its first so many."""
+        """Return how many messages a search finds among its first results."""
         return sum(self.found.get(one.texts, DEPTH + 1) <= places for one in self.asked)
 
     def lost(self, window: Iterable[Mapping[str, Any]]) -> list[Asked]:
-        """What is neither in a window nor brought back."""
+        """Return the messages that are neither in a window nor found."""
         said = _joined(window)
         return [one for one in self.asked if one.texts not in self.found and not is_held(one.texts, said)]
 
@@ -69,7 +69,7 @@ def gather(
     known: Mapping[str, Texts],
     weigh: Callable[[str], int],
 ) -> Evidence:
-    """Search for what a history says. ``known``: texts by the ids of messages and archives."""
+    """Search for the messages of a history. ``known``: texts by the ids of messages and archives."""
     asked = wanted(history)
     found = {one.texts: place for one in asked if (place := _place(_search(api, one.query, known), one.texts))}
     missed = [one for one in asked if one.texts not in found]
@@ -81,14 +81,14 @@ def gather(
 
 
 def _search(api: Api, query: str, known: Mapping[str, Texts], **filters: str) -> list[set[Texts]]:
-    """What each result is of."""
+    """Return the texts to which each result belongs."""
     body = {"user_id": USER, "query": query, "search_mode": "keyword", "limit": DEPTH, **filters}
     results = json.loads(api.call("POST", "/memories/search", body))["results"]
     return [{known[name] for name in (*one["message_ids"], one["archive_id"]) if name in known} for one in results]
 
 
 def _place(results: Sequence[set[Texts]], wanted: Texts) -> int:
-    """Return the rank of the first result of it, from 1 on; 0 if there is none."""
+    """Return the rank of a message's first result, from 1 on; 0 if there is none."""
     return next((place for place, of in enumerate(results, 1) if wanted in of), 0)
 
 
@@ -98,7 +98,7 @@ def _tool(api: Api, conversation: str, query: str) -> str:
 
 
 def wanted(history: Sequence[Mapping[str, Any]]) -> list[Asked]:
-    """What is asked about, and by which words."""
+    """Return the messages to find, with the words of their searches."""
     said = [texts for message in history if message["role"] != "system" and (texts := texts_of(message))]
     words = [telling(texts) for texts in said]
     common = Counter(word for some in words for word in some)
@@ -115,7 +115,7 @@ def texts_of(message: Mapping[str, Any]) -> Texts:
 
 
 def telling(texts: Texts) -> frozenset[str]:
-    """The words that could tell a message from others: no stop words, no single characters."""
+    """Return the words that can distinguish a message: no stop words and no single characters."""
     words = (word for one in texts for word in language.words(bm25.unescaped(one)))
     return frozenset(word for word in words if len(word) > 1 and word not in bm25.STOP_WORDS)
 
@@ -126,7 +126,7 @@ def rarest(words: Iterable[str], common: Mapping[str, int]) -> list[str]:
 
 
 def evenly(places: Sequence[int], most: int) -> list[int]:
-    """At most so many of them, evenly spread."""
+    """Return at most ``most`` of the places, evenly spread."""
     step = max(len(places) / most, 1)
     return [places[int(at * step)] for at in range(min(len(places), most))]
 

@@ -26,7 +26,7 @@ LITERAL = re.compile(r"[A-Za-z0-9_][\w./:@#-]{4,79}")
 
 @dataclass
 class Layout:
-    """One way at one budget over the conversations of a set."""
+    """A way at a budget, over the conversations of a set."""
 
     fills: list[float] = field(default_factory=list)
     cost: float = 0.0
@@ -82,7 +82,7 @@ def _measure(layout: Layout, prompt: money.Prompt, window: Shown, literals: froz
 
 
 def _literals(history: Sequence[money.Said], call: int) -> frozenset[str]:
-    """Return the literals of the calls that were made next which had been said before."""
+    """Return the literals in the arguments of the next calls that occur in earlier messages."""
     if call >= len(history):
         return frozenset()
     made = json.loads(history[call].text).get("tool_calls") or ()

@@ -43,7 +43,7 @@ GOALS = "Goals with a query: 60 / 70 / 85 %, and at every budget at least what t
 
 @dataclass(frozen=True)
 class Probed:
-    """A conversation and what its agent needs later."""
+    """A conversation and its probes."""
 
     name: str
     is_joined: bool
@@ -52,7 +52,7 @@ class Probed:
 
 
 Held = Mapping[tuple[str, int], bool]
-"""Whether the literal of a probe is in the window, by way and budget."""
+"""Whether the window has the probe's literal, by way and budget."""
 
 
 def run(opened: Harness, *, quick: bool) -> list[Table]:
@@ -61,7 +61,7 @@ def run(opened: Harness, *, quick: bool) -> list[Table]:
 
 
 def probed(name: str) -> list[Probed]:
-    """The conversations of a set that have probes: each alone, then all of the set joined."""
+    """Return the conversations of a set that have probes: each alone, then all of them joined."""
     file = replay.DATA / name / "conversations.jsonl"
     transcripts = load(file) if file.exists() else []
     alone = [(f"{name}-{one.id}", list(one.messages)) for one in transcripts]

@@ -1,4 +1,4 @@
-"""Whether the map of a window leads to what left it: `python -m bench.window.maps FOLDER`.
+"""Whether the map of a window leads to the pages that left it: `python -m bench.window.maps FOLDER`.
 
 FOLDER holds data sets as `bench.search.talks` reads them. Each conversation is appended over HTTP, and its window read at each
 budget, without a query and without a model. Asked about are questions whose evidence has left the window; the lines of
@@ -30,7 +30,7 @@ FIRST = 3
 K1, B = 1.2, 0.75
 _SPAN = re.compile(r"(\d+)(?:–(\d+))?: ")
 Line = tuple[range, str]
-"""The pages of a line of the map, and its text."""
+"""The pages and the text of a line of the map."""
 
 
 def main() -> None:
@@ -64,7 +64,7 @@ def _rows(api: Api, one: talks.TalkSet) -> Iterator[Sequence[str]]:
 
 
 def _led(api: Api, one: talks.TalkSet, talk: Talk, budget: int) -> Iterator[Mapping[str, float]]:
-    """Yield what becomes of each question about what left a window."""
+    """Yield the measurements of each question whose evidence left the window."""
     window = json.loads(api.window(talk.id, budget))
     lines = list(lines_of(window["messages"]))
     covered = {page for pages, _ in lines for page in pages}
@@ -95,7 +95,7 @@ def _pages(messages: Sequence[Mapping[str, Any]]) -> Iterator[int]:
 
 
 def lines_of(messages: Sequence[Mapping[str, Any]]) -> Iterator[Line]:
-    """Yield the lines of a window's map, each with the indented ones below it."""
+    """Yield the lines of a window's map, each with the indented lines below it."""
     head = next((m["content"] for m in messages if str(m["content"]).startswith("<quire-memory>")), "")
     for block in re.split(r"\n(?! )", head):
         if span := _SPAN.match(block):
@@ -103,7 +103,7 @@ def lines_of(messages: Sequence[Mapping[str, Any]]) -> Iterator[Line]:
 
 
 def ranked(question: str, lines: Sequence[str]) -> list[int]:
-    """Return the positions of lines by BM25 of the question's words, the best first."""
+    """Return the indices of lines by BM25 of the question's words, best first."""
     bags = [Counter(_words(line)) for line in lines]
     spread = Counter(word for bag in bags for word in bag)
     usual = fmean(bag.total() for bag in bags) if bags else 1.0

@@ -1,4 +1,4 @@
-"""What a conversation's input tokens cost under five ways of remembering, with and without a provider's prompt cache.
+"""The cost of a conversation's input tokens with five ways of remembering, with and without a prompt cache.
 
 Replayed with the same transcripts and before the same model calls:
 
@@ -25,7 +25,7 @@ from itertools import accumulate
 from app.core.models import TABLE, PromptCache
 
 PREFIX = TABLE.rows["gpt-5"].cache
-"""Of OpenAI's models up to 5.5, whose prices are 0.1 for a token that is read, and nothing for one that is written."""
+"""The cache of OpenAI's models up to 5.5: a token that is read costs 0.1, and one that is written nothing extra."""
 CACHED = PREFIX.read
 KINDS = {
     "prefix (OpenAI to 5.5)": PREFIX,
@@ -33,12 +33,12 @@ KINDS = {
     "breakpoints (OpenAI 5.6, 6)": TABLE.rows["gpt-5.6"].cache,
     "marks (Claude to 4.8)": TABLE.rows["claude-4.6"].cache,
 }
-"""The kinds of caches, each of one vendor; prices are in `app/core/models.json`."""
+"""The kinds of caches, each of a vendor; prices are in `app/core/models.json`."""
 SUMMARY_TOKENS = 500
 USABLE = 0.9
 
 Prompt = Sequence[tuple[str, int]]
-"""Parts of a prompt in order: what tells one from another, and its tokens."""
+"""The parts of a prompt in order: a key that identifies each, and its tokens."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Bill:
 
 @dataclass(frozen=True)
 class Way:
-    """The prompts of one way, in the order they were sent, and the tokens that were read beside them, once."""
+    """The prompts of a way in the order of sending, and the tokens that were read once besides them."""
 
     prompts: Sequence[Prompt]
     read: int = 0
@@ -102,7 +102,7 @@ def weight_of(parts: Prompt) -> int:
 
 
 def whole(history: Sequence[Said], calls: Sequence[int]) -> Way:
-    """`calls`: how many messages there were at each model call."""
+    """Return the whole history at each call. `calls`: the number of messages at each model call."""
     return Way([_parts(history[:call]) for call in calls])
 
 

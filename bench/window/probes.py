@@ -28,9 +28,9 @@ class Probe:
     """Index of the assistant message that uses the literal."""
     literal: str
     before: str
-    """The user's last message, and the agent's last with what it called: all that is known before the use."""
+    """The last messages of the user and of the agent, with its calls: everything known before the use."""
     intent: str
-    """What the agent says and calls when it uses the literal, without any literal of a probe: what it would ask for."""
+    """The agent's words and calls when it uses the literal, without literals of probes: its query to a recall tool."""
 
 
 def probes(name: str, messages: Sequence[Message]) -> list[Probe]:
@@ -70,7 +70,7 @@ def _without(text: str, used: Sequence[str]) -> str:
 
 
 def read(folder: Path, names: Sequence[str]) -> list[tuple[str, list[Message], list[Probe]]]:
-    """The conversations that have probes."""
+    """Return the conversations that have probes."""
     found = []
     for name in names:
         for transcript in load(folder / name / "conversations.jsonl"):

@@ -1,4 +1,4 @@
-"""Replays: how much of each window a provider's prompt cache knows already, and whether the promises hold.
+"""Replays: how much of each window is in a provider's prompt cache already, and whether the promises hold.
 
 Each conversation is appended step by step (a message, or a call with its results), and after each step that a model
 would be called at, or that ends a turn, the window is fetched at every budget. Two series come of it: the windows
@@ -32,11 +32,11 @@ from quire_command.demo.transcript import Message, Transcript, load, steps
 
 BUDGETS = (4_000, 8_000, 16_000, 32_000)
 DATA = next((p for folder in Path(__file__).parents if (p := folder / "shared" / "data").is_dir()), Path("none"))
-"""Transcripts that are not part of the project: beside it, or further up."""
+"""The folder of transcripts that are not part of the project: next to it, or further up."""
 GOAL = 0.9
 LONG_TURNS = 100
 MONEY_TURNS = 30
-"""Or model calls: an agent at work makes dozens of them in one turn."""
+"""The least number of turns or model calls, of which a working agent makes dozens in a turn."""
 FRAME = 4
 CHARGED = ("role", "content", "name", "tool_calls", "tool_call_id", "reasoning_content")
 QUICK_CONVERSATIONS = 1
@@ -44,10 +44,10 @@ CALLS, TURNS = "model calls", "turns"
 
 
 class Counter:
-    """Tokens of chat messages, each distinct text counted once."""
+    """Counts the tokens of chat messages. Each distinct text is counted once."""
 
     def __init__(self, vocabularies: Path) -> None:
-        tokens.load(vocabularies)  # says where tiktoken finds them
+        tokens.load(vocabularies)  # tells tiktoken where they are
         self._encoding = tiktoken.get_encoding("o200k_base")
         self._known: dict[str, int] = {}
 
@@ -57,21 +57,21 @@ class Counter:
         return self._known[text]
 
     def message(self, rendered: str) -> int:
-        """A message in OpenAI form, its JSON text: all its texts, and the frame around them."""
+        """Return the tokens of a message in OpenAI form, given as JSON: its texts and their frame."""
         if rendered not in self._known:
             message = json.loads(rendered)
             self._known[rendered] = FRAME + sum(self.text(text) for text in _texts(message))
         return self._known[rendered]
 
     def charged(self, text: str) -> int:
-        """What Quire charges for a message as it was sent: names and the structure of calls too."""
+        """Return the tokens that Quire charges for a message as sent, with names and the structure of calls."""
         message = {name: value for name, value in json.loads(text).items() if name in CHARGED}
         texts, overhead = weigh(message)
         return overhead + sum(map(self.text, texts))
 
 
 def _texts(message: Message) -> Iterator[str]:
-    """What a model reads of a message."""
+    """Yield the texts of a message that a model reads."""
     content = message.get("content")
     for part in content if isinstance(content, list) else [content]:
         yield part if isinstance(part, str) else str((part or {}).get("text", ""))
@@ -83,7 +83,7 @@ def _texts(message: Message) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class Window:
-    """One answer of the API, taken apart without losing its bytes."""
+    """An answer of the API, divided without losing its bytes."""
 
     epoch: int
     tools: str
@@ -102,7 +102,7 @@ class Window:
         return Window(more["epoch"], tools, messages, stable, total, ledger)
 
     def common(self, before: "Window", counter: Counter) -> int:
-        """Tokens of what it begins with that the one before began with too."""
+        """Return the tokens of the beginning that it shares with the window before."""
         if self.tools != before.tools:
             return 0
         same = takewhile(lambda two: two[0] == two[1], zip(self.messages, before.messages, strict=False))
@@ -116,12 +116,12 @@ class Window:
         return Prefix(self.epoch, self.tools, self.messages, self.stable)
 
     def splits_pairs(self) -> bool:
-        """Whether a call is without one of its results, or a result without its call."""
+        """Return whether a call lacks a result, or a result its call."""
         return splits_calls(map(json.loads, self.messages))
 
 
 def _elements(text: str, at: int) -> tuple[tuple[str, ...], str]:
-    """The elements of a JSON array as they are written, from its first on; and what follows them."""
+    """Return the elements of a JSON array as written, from the first on, and the text after them."""
     decoder, found = json.JSONDecoder(), []
     while text[at] != "]":
         at += text[at] == ","
@@ -140,17 +140,17 @@ class Replay:
     series: dict[str, list[Window]] = field(default_factory=lambda: {CALLS: [], TURNS: []})
     seen: list[Window] = field(default_factory=list)
     history_tokens: int = 0
-    """Of the whole history, summed over all model calls."""
+    """Tokens of the whole history, summed over all model calls."""
     history: list[money.Said] = field(default_factory=list)
     calls: list[int] = field(default_factory=list)
-    """How many messages there were at each model call."""
+    """The number of messages at each model call."""
 
     @property
     def is_long(self) -> bool:
         return max(self.turns, len(self.calls)) > MONEY_TURNS
 
     def shares(self, name: str, counter: Counter, *, within_epoch: bool = False) -> list[float]:
-        """Of each window but the first; or of those only that are of the same epoch as the one before."""
+        """Return the shared part of each window but the first, optionally only within an epoch."""
         return [
             after.common(before, counter) / after.tokens
             for before, after in pairwise(self.series[name])
@@ -198,7 +198,7 @@ def run(harness: Harness, *, quick: bool) -> list[Table]:
 
 
 def _sets(*, quick: bool) -> Iterator[tuple[str, list[Transcript]]]:
-    """The conversation that ships with Quire, and the transcripts beside the project, where they are."""
+    """Yield the conversation that ships with Quire, and the transcripts next to the project, if they exist."""
     yield "shipped", load(CONVERSATION)
     for folder in sorted(DATA.glob("*/conversations.jsonl")):
         found = [one for one in load(folder) if one.messages]
@@ -292,7 +292,7 @@ WAYS = ("whole history", "newest", "cut to half", "rolling summary", "Quire")
 
 @dataclass(frozen=True)
 class Room:
-    """One long conversation at one budget: what each of the WAYS costs, and what its last window says."""
+    """A long conversation at a budget: the cost of each of the WAYS, and its last window."""
 
     name: str
     conversation: str
@@ -302,13 +302,13 @@ class Room:
     bills: Sequence[money.Bill]
     windows: Sequence[Sequence[Message]]
     history: Sequence[Message]
-    """Up to the last model call."""
+    """The messages up to the last model call."""
     is_all: bool
     """Whether the whole history fits."""
 
     @property
     def of_cheapest(self) -> float:
-        """Quire's bill, of the cheapest other's."""
+        """Return Quire's cost as a share of the cheapest other way's."""
         return self.bills[-1].cached / min(bill.cached for bill in self.bills[:-1])
 
     @property
@@ -342,7 +342,7 @@ def _room(name: str, budget: int, one: Replay, counter: Counter) -> Room:
 
 
 def _messages(prompt: money.Prompt) -> list[Message]:
-    """Those of a prompt; tools, and a summary whose text nobody wrote, are none."""
+    """Return the messages of a prompt, without tools and a summary without text."""
     return [json.loads(text) for text, _ in prompt if text.startswith("{")]
 
 

@@ -1,4 +1,4 @@
-"""What the record of served windows takes: bytes of its tables beside everything else that is stored.
+"""The size of the record of served windows: bytes of its tables beside all other stored data.
 
 Each conversation is appended message by message, with a window before each answer of the assistant, as an agent does.
 Tables are rewritten before they are measured, so that what updates left behind does not count. What the record costs
@@ -20,7 +20,7 @@ from quire_command.demo.transcript import Transcript, load
 
 BUDGET = 8_000
 USERS = 6
-"""Of the shipped conversation; the sets have many conversations."""
+"""The number of users with the shipped conversation; the sets have many conversations."""
 SETS = ("taubench", "sweagent", "memorybank", "deerflow")
 TABLES = ("served_windows", "served_texts", "own_texts")
 SIZES = """
@@ -49,7 +49,7 @@ def run(opened: Harness, *, quick: bool) -> list[Table]:
 
 
 def _of_users(transcripts: Sequence[Transcript]) -> list[Transcript]:
-    """Return a single conversation as several users have it: the first pages of tables are no share of anything."""
+    """Return a single conversation for several users, because with one the first pages of tables count too much."""
     return [replace(one, id=f"{one.id}-{user}") for one in transcripts for user in range(USERS)]
 
 

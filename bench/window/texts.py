@@ -45,23 +45,23 @@ EACH = {
     "taubench": (0, 6), "deerflow": (2, 4), "sweagent": (0, 4), "livemcpbench": (0, 6), "locomo-noncommercial": (0, 2),
     "madial": (4, 0), "memorybank": (4, 2), "long": (3, 3),
 }  # fmt: skip
-"""Conversations in Chinese and in English of each folder."""
+"""The numbers of Chinese and English conversations of each folder."""
 DIALOGUES = 4
-"""Dialogues of MADial-Bench, in Chinese, that make one conversation."""
+"""The number of dialogues of MADial-Bench, in Chinese, that make one conversation."""
 LOCOMO_MESSAGES = 120
 MESSAGES_A_PAGE = 30
 TOPICS_SHOWN = 8
 SAMPLE = {"page title": 2, "line": 4, "topic": TOPICS_SHOWN, "chapter": 2, "archive": 3, "title": 1}
-"""Texts of each kind that are judged of a conversation."""
+"""The number of texts of each kind that are judged of each conversation."""
 ARCHIVED_FROM = 2_000
-"""Characters of a result from which on it is summarised here: more results than Quire would archive."""
+"""Results with at least this many characters are summarised here, which are more than Quire would archive."""
 OF_CHARACTERS = 700
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True)
 class Text:
-    """A text, and what it is of."""
+    """A text, and its source."""
 
     kind: str
     key: str
@@ -85,7 +85,7 @@ class Shown:
 
 
 def forty() -> list[tuple[Transcript, str]]:
-    """Return the conversations with their half."""
+    """Return the conversations with their halves."""
     rng = Random(SEED)
     found: list[tuple[Transcript, str]] = []
     for folder, counts in EACH.items():
@@ -130,7 +130,7 @@ def _is_chinese(one: Transcript) -> bool:
 
 
 def shown(one: Transcript, half: str = "") -> Shown:
-    """Return what is shown of a conversation that was appended at once, all of its pages closed."""
+    """Return the texts shown of a conversation that was appended at once, with all pages closed."""
     start = time.process_time()
     append = _appended(one)
     texts_ = list(_texts(append, one))
@@ -218,7 +218,7 @@ def _appended(one: Transcript) -> Append:
 
 
 def _tokens(text: str) -> int:
-    """Estimate the tokens of a text: the texts shown depend little on them."""
+    """Estimate the tokens of a text, on which the shown texts depend little."""
     return len(text) if not text.isascii() else 1 + len(text) // 4
 
 

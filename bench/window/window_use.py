@@ -1,4 +1,4 @@
-"""What windows do with the budget they are given: how full they are, what they keep in its place, what is in view.
+"""How windows use their budget: how full they are, what keeps its place, and what is in view.
 
 A window is measured before each model call. It is *outgrown* if its history would not fit nine tenths of the budget,
 tools included; in the history an archived result counts as the placeholder that stands for it.
@@ -23,18 +23,18 @@ from bench.window import money
 ARCHIVED_CHARACTERS = 10_000
 PLACEHOLDER_TOKENS = 330
 OUTGROWN, FITS = 0.9, 0.8
-"""Of the budget: from where on a history cannot fit, and up to where it surely does, the guide to the tools included."""
+"""Shares of the budget above which a history cannot fit, and up to which it surely does, with the tools' guide."""
 
 
 @dataclass(frozen=True)
 class Shown:
-    """One window: its tools and messages with their tokens, and the history behind it."""
+    """A window: its tools and messages with their tokens, and its history."""
 
     parts: money.Prompt
     said: frozenset[tuple[str, ...]]
-    """What its messages say, each as ``bench.window.evidence.texts_of`` has it."""
+    """The texts of its messages, each as in ``bench.window.evidence.texts_of``."""
     history: Sequence[tuple[tuple[str, ...], int]]
-    """What each message before the call said, and the tokens that Quire charges for it; without the system prompt."""
+    """The texts of each message before the call, and its tokens as charged by Quire, without the system prompt."""
 
     @property
     def tokens(self) -> int:
@@ -42,7 +42,7 @@ class Shown:
 
     @property
     def needed(self) -> int:
-        """Tokens of tools and history, with placeholders for archived results."""
+        """Return the tokens of tools and history, with placeholders for archived results."""
         return self.parts[0][1] + sum(PLACEHOLDER_TOKENS if _archived(one) else n for one, n in self.history)
 
     def in_view(self) -> float:
@@ -55,7 +55,7 @@ def _archived(texts: tuple[str, ...]) -> bool:
 
 
 def row(name: str, budget: int, conversations: Sequence[Sequence[Shown]]) -> Sequence[str]:
-    """The table's row for the windows of some conversations at one budget, in order."""
+    """Return the table's row for the windows of some conversations at a budget."""
     windows = [window for one in conversations for window in one]
     outgrown = [window for window in windows if window.needed > budget * OUTGROWN]
     fitting = [window for window in windows if window.needed <= budget * FITS]
@@ -76,7 +76,7 @@ def row(name: str, budget: int, conversations: Sequence[Sequence[Shown]]) -> Seq
 
 
 def _reused(pair: tuple[Shown, Shown]) -> tuple[int, int]:
-    """Tokens in the common prefix, and of all that both windows have."""
+    """Return the tokens of the common prefix, and of everything that both windows have."""
     before, after = pair
     had = set(before.parts)
     return _common(before, after), sum(part[1] for part in after.parts if part in had)

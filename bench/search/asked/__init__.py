@@ -13,7 +13,7 @@ _FOLDER = Path(__file__).parent
 
 @dataclass(frozen=True)
 class Fact:
-    """A fact that somebody told, and questions for it."""
+    """A fact that somebody stated, and questions about it."""
 
     lang: str
     fact: str
@@ -27,7 +27,7 @@ class Fact:
 
 @dataclass(frozen=True)
 class Message:
-    """A message that nothing said before answers."""
+    """A message that no earlier message answers."""
 
     lang: str
     kind: str

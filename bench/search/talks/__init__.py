@@ -1,4 +1,4 @@
-"""Conversations with questions about them, and which turns hold the answer: ours, and public ones where they are."""
+"""Conversations with questions and the turns that hold the answers: our own, and public ones if available."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ class Question:
 class Talk:
     id: str
     messages: tuple[dict[str, Any], ...]
-    """With `said_at` where the data tell it."""
+    """The messages, with `said_at` if the data have it."""
 
     @property
     def asked_at(self) -> datetime | None:
-        """Return when its questions are asked: when its last message was said."""
+        """Return the time of its questions, which is that of its last message."""
         said = self.messages[-1].get("said_at")
         return datetime.fromisoformat(said) if said else None
 
 
 @dataclass(frozen=True)
 class Unasked:
-    """A query that nothing in any of the sets answers."""
+    """A query that no conversation of any set answers."""
 
     half: str
     """``a``: constants were chosen on it; ``b`` and ``c``: held out."""
@@ -64,14 +64,14 @@ def shipped(language: str) -> TalkSet:
 
 
 def long(half: str) -> TalkSet:
-    """Three long chats of a user with an assistant: those that constants are chosen on (``a``), or held out (``b``)."""
+    """Three long chats of a user with an assistant: half ``a``, on which constants are chosen, or the held-out ``b``."""
     written = [_written(HERE / "long" / f"{name}.txt", f"long-{name}") for name in LONG[half]]
     asked = tuple(question for _, questions in written for question in questions)
     return TalkSet(f"long chats, {HALVES[half]}", tuple(talk for talk, _ in written), asked)
 
 
 def _written(file: Path, name: str) -> tuple[Talk, tuple[Question, ...]]:
-    """Turns, then questions."""
+    """Read a file of turns and questions."""
     messages: list[dict[str, Any]] = []
     named: dict[str, int] = {}
     questions = []
@@ -90,13 +90,13 @@ def _written(file: Path, name: str) -> tuple[Talk, tuple[Question, ...]]:
 
 
 def unasked() -> list[Unasked]:
-    """The queries that nothing answers."""
+    """Return the queries that no conversation answers."""
     lines = (HERE / "unasked.txt").read_text("utf-8").splitlines()
     return [Unasked(*line.split(" | ", maxsplit=2)) for line in lines if not line.startswith("#")]
 
 
 def public(data: Path) -> Iterator[TalkSet]:
-    """LoCoMo and MADial, as far as they are in a folder of data. The first is for evaluation only."""
+    """Yield LoCoMo and MADial, if they are in a folder of data. LoCoMo is for evaluation only."""
     for folder, name in (("locomo-noncommercial", "LoCoMo"), ("madial", "MADial")):
         if (data / folder / "questions.jsonl").exists():
             yield _read(data / folder, name)
@@ -121,7 +121,7 @@ def _read(folder: Path, name: str) -> TalkSet:
 
 
 def _dated(messages: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """As Quire takes them, no message said before the one before it."""
+    """Yield messages for Quire, none with an earlier time than the one before."""
     latest = datetime(1970, 1, 1, tzinfo=UTC)
     for message in messages:
         latest = max(latest, datetime.fromisoformat(message["timestamp"]).replace(tzinfo=UTC))
