@@ -1,7 +1,7 @@
 """Copy the embedded database while it is in use, and put a copy in place.
 
-A backup is PostgreSQL's base backup with the log (WAL) that was written meanwhile: it holds everything that was
-committed before it ended. Its manifest has a checksum of each file, checked after writing and before restoring.
+A backup is PostgreSQL's base backup with the log (WAL) written meanwhile, so it holds everything that was committed
+before it ended. Its manifest has a checksum of each file, checked after writing and before restoring.
 """
 
 import hashlib
@@ -52,7 +52,7 @@ def back_up(data_dir: Path, folder: Path) -> int:
 
 
 def _copy(server: EmbeddedPostgres, folder: Path) -> None:
-    """Copy under another name, check the copy, and give it its name."""
+    """Copy under another name, check the copy, then rename it."""
     partial = Path(tempfile.mkdtemp(prefix=f"{folder.name}.partial-", dir=folder.parent))  # nobody else's
     try:
         options = ("--wal-method=stream", "--checkpoint=fast", "--manifest-checksums=SHA256", "--no-password")
@@ -65,8 +65,8 @@ def _copy(server: EmbeddedPostgres, folder: Path) -> None:
 
 
 def restore(data_dir: Path, folder: Path) -> tuple[int, str]:
-    """Put a backup into a data folder without a database. Return how many messages it holds, and when the last was
-    stored ("": there is none). Raises EmbeddedPostgresError.
+    """Put a backup into a data folder without a database. Return the number of its messages, and the time of the last
+    one ("" without any). Raises EmbeddedPostgresError.
 
     PostgreSQL replays the copy's log before the copy is put in place: what cannot be replayed to the backup's end never
     becomes the database.
@@ -105,7 +105,7 @@ _VALUE = re.compile(r'\d+: (\w+) = "([^"]*)"')
 
 
 def _replayed(layout: DataDirectory, fresh: Path, manifest: Mapping[str, Any]) -> tuple[int, str]:
-    """Replay the log of a copy in single-user mode; what it holds then. Raises EmbeddedPostgresError."""
+    """Replay the log of a copy in single-user mode and return what it holds. Raises EmbeddedPostgresError."""
     try:
         said = run(layout, "postgres", "--single", "-D", str(fresh), "quire", stdin=HELD)
     except EmbeddedPostgresError as error:
@@ -132,7 +132,7 @@ def _require_usable(folder: Path) -> Mapping[str, Any]:
 
 
 def _verify(folder: Path) -> Mapping[str, Any]:
-    """Check every file against the manifest, the manifest against itself, and read the log; return the manifest.
+    """Check every file against the manifest and the manifest against itself, read the log, and return the manifest.
 
     Done here, since the package's pg_verifybackup crashes.
     """

@@ -1,4 +1,4 @@
-"""Find out which table a damaged file of the database belongs to, and what of it can still be read."""
+"""Find the table of a damaged database file, and the rows that can still be read."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SIZE = "SELECT pg_relation_size($1::regclass) AS bytes"
 
 
 async def place_of(database: Database, words: str) -> tuple[str | None, str | None]:
-    """Return the table that the server's words about a damage are of, and the index. Raises StorageUnavailable."""
+    """Return the table and the index that the server's message about a damage means. Raises StorageUnavailable."""
     file, named = _FILE.search(words), _NAMED.search(words)
     name = "" if named is None else named[2] if named[1] else f"pg_toast.{named[2]}"
     row = await database.fetch_row(OWNER, int(file[1]) if file else 0, name)
@@ -33,13 +33,13 @@ async def place_of(database: Database, words: str) -> tuple[str | None, str | No
 
 
 async def described(database: Database, words: str) -> str:
-    """Return the server's words about a damage, with the place."""
+    """Return the server's message about a damage, with the place."""
     table, index = await place_of(database, words)
     return f"{words}, of the table {table}" + (f", index {index}" if index else "") if table else words
 
 
 async def readable(database: Database, tenant: UUID, table: str) -> tuple[int, list[int]]:
-    """Return how many rows of a tenant can be read in a table, and the blocks that cannot."""
+    """Return the number of a tenant's readable rows in a table, and the unreadable blocks."""
     row = await database.fetch_row(SIZE, table)
     rows, damaged = 0, list[int]()
     ranges = [(0, -(-row["bytes"] // BLOCK_BYTES) if row else 0)]

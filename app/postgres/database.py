@@ -1,4 +1,4 @@
-"""The connection to PostgreSQL: two kinds of transaction, and how failures are handled.
+"""The connection to PostgreSQL: two kinds of transaction, and the handling of failures.
 
 On Citus (``is_sharded``) the settings of a transaction are sent to the nodes one by one, and a statement that writes
 must be one that goes to a single node whole: see ``app/postgres/sharding.py``.
@@ -129,7 +129,7 @@ class Database:
         return cls(pool, ordered, preamble="", is_sharded=is_sharded)
 
     def after(self, check: Check) -> "Database":
-        """Return the same pool, which runs a check before it lends a connection; the check can raise."""
+        """Return the same pool with a check that runs before a connection is lent and can raise."""
         checked = Database(self._pool, self._ordered, preamble=self._preamble, check=check, is_sharded=self.is_sharded)
         checked.work_came, checked.faults, checked.follow = self.work_came, self.faults, self.follow
         checked._patience = self._patience
@@ -150,7 +150,7 @@ class Database:
         return self._transaction(ReadTx, READS, tenant, nullcontext, FIRST_SECONDS)
 
     async def sees(self, tenant: UUID, *, writes: bool = False) -> str:
-        """Return what this request's statements see of a tenant, as they set it after the tenant's id."""
+        """Return the part of a tenant that this request's statements see, as they set it behind the tenant's id."""
         if (seen := sight.SIGHT.get()) is None:
             return EVERYTHING
         if seen.lines is None:
@@ -202,7 +202,7 @@ class Database:
     async def fetch_of_each(
         self, every: str | Statement, one: str | Statement, tenants: Sequence[UUID], /, **named: object
     ) -> list[asyncpg.Record]:
-        """Do as `fetch_ordered` with a statement over tenants; on Citus, with that of one for each of them."""
+        """Do as `fetch_ordered` with a statement over tenants; on Citus, with a tenant's statement for each of them."""
         if self.is_sharded:
             return [row for tenant in tenants for row in await self.fetch_ordered(one, str(tenant), **named)]
         parts = [tenants[first : first + TENANTS_AT_ONCE] for first in range(0, len(tenants), TENANTS_AT_ONCE)]
@@ -364,6 +364,6 @@ async def _prepare_session(connection: Any, *, plans_once: bool) -> None:
 
 class _PooledConnection(asyncpg.Connection):
     async def reset(self, *, timeout: float | None = None) -> None:  # noqa: ASYNC109
-        """Reset no more than an open transaction: sessions have no state of ours, and it would cost a round trip."""
+        """Reset only an open transaction: sessions have no state of ours, and a full reset would cost a round trip."""
         if self.is_in_transaction():
             await self.execute("ROLLBACK", timeout=timeout)

@@ -1,4 +1,4 @@
-"""Distribution by Citus: every table by tenant, next to the conversations; few are whole on every node.
+"""Distribution by Citus: every table by tenant, next to the conversations; a few are whole on every node.
 
 `quire migrate` makes it so, and `quire doctor` compares.
 """
@@ -32,13 +32,13 @@ HAS_ROWS = "SELECT pg_relation_size('{table}') > 0"
 
 
 def misplaced(tables: Iterable[str], found: Mapping[str, bool]) -> list[str]:
-    """Return the tables that are not where they should be. ``found``: those that Citus knows, and which by tenant."""
+    """Return the misplaced tables. ``found``: the tables that Citus knows, and whether each goes by tenant."""
     by_tenant = [name for name in tables if name not in EVERYWHERE]
     return [name for name in (*EVERYWHERE, *by_tenant) if found.get(name) is not (name in by_tenant)]
 
 
 def distributing(tables: Iterable[str], found: Mapping[str, bool]) -> Iterator[tuple[str, list[str]]]:
-    """Yield each misplaced table with the statements that distribute it; ``tables`` follow those they reference."""
+    """Yield each misplaced table with the statements that distribute it. ``tables`` come after those they reference."""
     for name in misplaced([FIRST, *(name for name in tables if name != FIRST)], found):
         narrowed = []
         if name in NARROWED:

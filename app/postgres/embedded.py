@@ -122,7 +122,7 @@ def _pid_of_server(layout: DataDirectory) -> int | None:
 def revive(data_dir: Path) -> bool:
     """Start a server that is down although processes use it; their shares stay valid. Blocks until it has recovered.
 
-    Return whether it did: what nobody uses any more, or is up again, is left alone.
+    Return whether it did: a server that nobody uses, or that is up again, is left alone.
     """
     layout = DataDirectory.under(data_dir)
     with locked(layout.changing):
@@ -159,7 +159,7 @@ class EmbeddedPostgres:
 
 
 def _initialise(layout: DataDirectory) -> None:
-    """Make the cluster under another name and move it into place, so that it is whole or absent."""
+    """Create the cluster under another name and move it into place, so that it is complete or absent."""
     if layout.cluster.exists():
         return
     fresh = layout.root / "cluster.new"
@@ -174,8 +174,8 @@ def _initialise(layout: DataDirectory) -> None:
 def _ensure_running(layout: DataDirectory) -> None:
     """Start the server, unless one is running or starting.
 
-    Processes of a killed server continue their work, and PostgreSQL does not start until they end. A process that
-    was killed while it started or stopped the server leaves a server that still starts or stops.
+    Processes of a killed server continue, and PostgreSQL does not start before they end. If a process is killed while
+    it starts or stops the server, the server goes on starting or stopping.
     """
     deadline = time.monotonic() + START_SECONDS
     previous: list[int] = []
@@ -273,7 +273,7 @@ def _disown_stale_lock_files(layout: DataDirectory) -> None:
 
 
 def _works_in(process: psutil.Process, cluster: Path) -> bool:
-    """Return whether the process is of the cluster's server, or starts or stops it."""
+    """Return whether the process belongs to the cluster's server, or starts or stops it."""
     try:
         if process.name() == "pg_ctl":
             return str(cluster) in process.cmdline()

@@ -1,4 +1,4 @@
-"""PostgreSQL's failures, as errors for whoever reads or writes."""
+"""Translate PostgreSQL's failures into our errors."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ _logger = logging.getLogger(__name__)
 
 @contextmanager
 def committing(connection: Connection) -> Iterator[None]:
-    """Turn every error of a COMMIT that is no rollback into OutcomeUnknown."""
+    """Turn every error of a COMMIT, except a rollback, into OutcomeUnknown."""
     try:
         with may_be_done(connection):
             yield
@@ -88,7 +88,7 @@ def _unknown(error: Exception) -> errors.OutcomeUnknown:
 
 
 class translated:  # noqa: N801 (used as a function)
-    """Turn connection failures and exceeded limits into StorageUnavailable, and remember what failed of the storage."""
+    """Turn connection failures and exceeded limits into StorageUnavailable, and remember failures of the storage."""
 
     def __init__(self, faults: dict[str, str]) -> None:
         self.faults = faults

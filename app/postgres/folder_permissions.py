@@ -1,4 +1,4 @@
-"""Find out where the server's user can go.
+"""Find the folders that the server's user can enter.
 
 PostgreSQL refuses to run as root, so under root it runs as a user of its own. That user must be able to enter
 the data directory. Quire opens the folders it makes and the data directory itself; it never changes a folder
@@ -63,7 +63,7 @@ def make_passable(folder: Path) -> None:
 
 
 def make_folder(folder: Path, user: pwd.struct_passwd | None) -> None:
-    """Make a folder and what is missing above it, so that the user can enter them all."""
+    """Make a folder and its missing parents so that the user can enter them all."""
     missing = [above for above in (folder, *folder.parents) if not above.exists()]
     folder.mkdir(parents=True, exist_ok=True)
     if user is not None:
@@ -78,9 +78,9 @@ def temporary_folder(user: pwd.struct_passwd | None) -> Path:
 
 
 def copy_programs(package: Path, release: str, folder: Path) -> Path:
-    """Copy a release of PostgreSQL and the libraries beside its package to this folder; return its programs.
+    """Copy PostgreSQL and the libraries beside its package to this folder. Return the folder of the programs.
 
-    The copy appears when it is whole. Only one process can do this at a time.
+    The copy appears when it is complete. Only one process can do this at a time.
     """
     if not folder.exists():
         partial = folder.with_name(f"{folder.name}.partial")

@@ -27,9 +27,9 @@ pgvector 0.7 or newer is not installed in this database. As superuser, in this d
 
 
 def fault(found: str, wanted: str, known: Collection[str]) -> tuple[str, str] | None:
-    """Return what is wrong with a schema's version and how to mend it; None if a version that wants another serves it.
+    """Return what is wrong with a schema's version and how to fix it; None if this release can serve it.
 
-    A migration keeps what the release before it uses, so that both serve while processes are replaced one by one.
+    A migration keeps what the previous release uses, so that both work while processes are replaced one by one.
     """
     if found in (wanted, f"{int(wanted) + 1:04}"):
         return None
@@ -39,7 +39,7 @@ def fault(found: str, wanted: str, known: Collection[str]) -> tuple[str, str] | 
 
 
 def require(revision: str) -> None:
-    """Raise StorageUnavailable unless this version can serve a schema."""
+    """Raise StorageUnavailable unless this release can serve a schema."""
     if revision != HEAD and (wrong := fault(revision, HEAD, known())):
         raise errors.StorageUnavailable(" ".join(wrong))
 
@@ -47,8 +47,8 @@ def require(revision: str) -> None:
 def upgrade(owner_dsn: str, run: Run = asyncio.run) -> None:
     """Run the missing migrations, as the role that owns the tables. ``run`` brings an event loop; call it from none.
 
-    Two processes can do so at once: the second waits, and finds nothing left to do. Raises StorageUnavailable where
-    the database refuses.
+    Two processes can call it at once: the second waits and finds nothing to do. Raises StorageUnavailable if the
+    database refuses.
     """
     if run(_is_settled(owner_dsn)):
         return

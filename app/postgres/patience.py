@@ -1,7 +1,7 @@
 """Waits for a connection: while the database answers others, a request takes its turn.
 
-A fixed wait cannot tell a burst of requests, whose queue moves, from a database that hangs: 128 agents at once had a
-third of their writes refused by one of five seconds.
+A fixed wait cannot distinguish a burst of requests, whose queue moves, from a hanging database: a wait of five seconds
+refused a third of the writes of 128 concurrent agents.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ RENEWED_SECONDS = 0.5
 
 
 class Patience:
-    """The waits for a connection. Each ends when nobody was answered for some time."""
+    """The waits for a connection. Each ends when nobody got one for some time."""
 
     def __init__(self) -> None:
         self._waits: dict[asyncio.Timeout, tuple[float, float]] = {}
@@ -25,7 +25,7 @@ class Patience:
 
     @asynccontextmanager
     async def waiting(self, seconds: float) -> AsyncIterator[None]:
-        """Raise TimeoutError if the block is not done once nobody was answered for so many seconds."""
+        """Raise TimeoutError in the block once nobody was answered for a number of seconds."""
         now = asyncio.get_running_loop().time()
         async with asyncio.timeout_at(now + seconds) as wait:
             self._waits[wait] = seconds, now + TURN_SECONDS

@@ -39,7 +39,7 @@ _logger = logging.getLogger(__name__)
 
 
 class EmbeddedPostgresError(RuntimeError):
-    """A program of the embedded PostgreSQL failed, or would; the message gives the reason, `hint` what mends it."""
+    """A program of the embedded PostgreSQL failed, or would fail. The message gives the reason, `hint` the remedy."""
 
 
 @dataclass(frozen=True)
@@ -86,9 +86,9 @@ class DataDirectory:
         return self.root / "log"
 
     def prepare(self) -> None:
-        """Make the folders; only the server's user owns and can enter them.
+        """Make the folders, which only the server's user owns and can enter.
 
-        Raises EmbeddedPostgresError if that user cannot reach them; then nothing was made.
+        Raises EmbeddedPostgresError if that user cannot reach them, before making any.
         """
         if self.user is not None:
             self._require_passage(self.user)
@@ -123,7 +123,7 @@ class DataDirectory:
         folder.chmod(0o700)
 
     def give(self, folder: Path) -> None:
-        """Make the server's user own a folder and all that is in it."""
+        """Make the server's user own a folder and everything in it."""
         if self.user is not None:
             for path in (folder, *folder.rglob("*")):
                 os.chown(path, self.user.pw_uid, self.user.pw_gid)
@@ -133,7 +133,7 @@ class DataDirectory:
 
 
 def psql(layout: DataDirectory, script: str) -> str:
-    """Run a script as superuser; return the values that it selects, a row a line."""
+    """Run a script as superuser and return the selected values, a row on each line."""
     options = ("-X", "-q", "-A", "-t", "-v", "ON_ERROR_STOP=1")
     server = ("-h", str(layout.sockets), "-U", "postgres", "-d", "postgres")
     return run(layout, "psql", *options, *server, stdin=script)
@@ -178,13 +178,13 @@ def text_from(log: Path, start: int) -> str:
 
 
 def failed(program: str, output: str) -> EmbeddedPostgresError:
-    """Return the error of a program that failed, by the gravest thing that it or the server said last."""
+    """Return the error of a failed program, from the gravest of its own and the server's last messages."""
     reasons = next((found for said in SAID if (found := said.findall(output))), output.strip().splitlines())
     return EmbeddedPostgresError(f"{program} failed: {reasons[-1] if reasons else 'it said nothing'}.")
 
 
 def hint(error: Exception, otherwise: str = "") -> str:
-    """Return what mends an error of the embedded PostgreSQL or of its folder."""
+    """Return the remedy for an error of the embedded PostgreSQL or its folder."""
     return next((fix for words, fix in HINTS if words.search(str(error))), otherwise)
 
 
@@ -193,7 +193,7 @@ def binary(program: str) -> Path:
 
 
 def runnable(folder: Path, user: pwd.struct_passwd | None) -> Path:
-    """Return the folder of programs that this user can run: the package's, or a copy in ``folder``."""
+    """Return a folder of programs that this user can run: the package's, or a copy in ``folder``."""
     programs = binary("postgres").parent
     if user is None or folder_permissions.first_closed(user, (programs, *programs.parents)) is None:
         return programs

@@ -1,9 +1,8 @@
 """Statements in the form that Citus accepts.
 
-Its nodes hold the rows of a tenant together, so a statement that names one tenant goes to a node whole. What does not:
-INSERT in a WITH, INSERT of values that a SELECT makes of no table, and a function that is not immutable in DO UPDATE,
-CASE or COALESCE of what is written. Where the statement of plain PostgreSQL is such a one, its parts are run in one
-transaction.
+A tenant's rows are on one node, so a statement that names one tenant goes there whole. Exceptions are INSERT in a WITH,
+INSERT of a SELECT without a table, and functions that are not immutable in DO UPDATE, CASE or COALESCE of written
+values. If plain PostgreSQL's statement has one of these, its parts run in one transaction.
 """
 
 from __future__ import annotations
@@ -21,14 +20,14 @@ _PARAMETER = re.compile(r"\$(\d+)")
 
 @dataclass(frozen=True, slots=True)
 class Routed:
-    """A part of a larger statement, as one of its own."""
+    """A part of a larger statement, as a statement of its own."""
 
     sql: str
     places: tuple[int, ...]
     """Of its parameters among those of the larger one."""
 
     async def fetch(self, tx: ReadTx, arguments: Sequence[object]) -> list[Record]:
-        """Run it with what it needs of the arguments of the larger statement, without the tenant."""
+        """Run the part with its share of the larger statement's arguments, without the tenant."""
         given = (tx.tenant, *arguments)
         return await tx.connection.fetch(self.sql, *(given[place] for place in self.places))
 
@@ -38,7 +37,7 @@ class Routed:
 
 
 def routed(sql: str) -> Routed:
-    """Number the parameters of a part anew."""
+    """Renumber the parameters of a part."""
     sql = str(sql)
     numbers = list(dict.fromkeys(int(found[1]) for found in _PARAMETER.finditer(sql)))
     return Routed(

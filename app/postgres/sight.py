@@ -1,7 +1,7 @@
 """Limit what a request sees of its tenant: row-level security reads it from `app.tenant`, after the tenant's id.
 
-A request for one user (`narrow`) sees the scopes of that user, their own and those of their spaces, looked up once a
-request. What it writes finds every conversation of the tenant: erasing must reach all that quotes what it erases.
+A request for one user (`narrow`) sees that user's scope and those of their spaces, looked up once a request. Its writes
+find every conversation of the tenant, because erasing must reach all quotations.
 """
 
 from collections.abc import AsyncIterator, Iterable
@@ -52,7 +52,7 @@ class Sight:
         self.lines = owners, _array(scope.text for scope in scopes), _array(opened)
 
     def text(self, *, writes: bool) -> str:
-        """Return what it sees, as transactions set it."""
+        """Return the visible part, as transactions set it."""
         assert self.lines is not None
         owners, *others = self.lines
         return "\n".join(["", owners, *([EVERYTHING] * len(others) if writes else others)])
@@ -69,13 +69,13 @@ SIGHT: ContextVar[Sight | None] = ContextVar("sight", default=None)
 
 
 def narrow(scope: Scope | None, conversation: str | None = None) -> None:
-    """Let this request's transactions see the scopes of one user, or of a space's keys; None: of everybody."""
+    """Let this request's transactions see the scopes of one user or of a space's keys; None: everything."""
     SIGHT.set(None if scope is None else Sight(scope, conversation))
 
 
 @asynccontextmanager
 async def everybody() -> AsyncIterator[None]:
-    """Do what follows for everybody, whosever request does it."""
+    """Let the block see everything, whoever's request runs it."""
     token = SIGHT.set(None)
     try:
         yield
@@ -84,7 +84,7 @@ async def everybody() -> AsyncIterator[None]:
 
 
 async def widen(tx: ReadTx, scope: Scope) -> None:
-    """Let a narrowed transaction see the memories of one scope more, to which the caller has been admitted."""
+    """Let a narrowed transaction also see the memories of a scope to which the caller was admitted."""
     if tx.sees != EVERYTHING:
         _, owners, *others = tx.sees.split("\n")
         tx.sees = "\n".join(["", f'{owners[:-1]},"{scope.owner}"}}', *others])

@@ -16,7 +16,7 @@ LIST = "SELECT tenant_id FROM tenants ORDER BY tenant_id"
 
 
 async def tenants(database: Database) -> list[UUID]:
-    """Return every tenant, for work that visits each in a transaction of its own."""
+    """Return every tenant, for work that visits each in its own transaction."""
     rows = await database.fetch_all(LIST)
     return sorted({DEFAULT_TENANT, *(row["tenant_id"] for row in rows)})
 
@@ -28,7 +28,7 @@ async def is_keyed(database: Database) -> bool:
 
 
 async def row_of(database: Database, sql: str, *arguments: object) -> asyncpg.Record | None:
-    """Read a row about tenants. Raises StorageUnavailable if the schema is too old to have it."""
+    """Read a row about tenants. Raises StorageUnavailable if the schema is too old."""
     try:
         return await database.fetch_row(sql, *arguments)
     except asyncpg.UndefinedTableError:

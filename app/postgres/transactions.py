@@ -24,8 +24,8 @@ EVERYTHING = "*"
 class ReadTx:
     """A transaction of one tenant in which a caller reads. ``$1`` of each statement is the tenant.
 
-    The parameters of a ``Statement`` are given by name, without the tenant. What is read of a ``Line``, if that is
-    ``$2``, is read along it.
+    The parameters of a ``Statement`` are given by name, without the tenant. If ``$2`` is a ``Line``, the statement
+    reads along it.
     """
 
     __slots__ = ("connection", "is_sharded", "sees", "tenant")
@@ -64,7 +64,7 @@ class ReadTx:
 def bound(
     sql: str | Statement, args: tuple[object, ...], named: Mapping[str, object]
 ) -> tuple[str, tuple[object, ...]]:
-    """Return a statement as PostgreSQL takes it, and its arguments: ``args`` and then those given by name.
+    """Return a statement for PostgreSQL and its arguments: ``args``, then those given by name.
 
     Raises TypeError if these are not the parameters of a ``Statement``.
     """
@@ -77,7 +77,7 @@ def bound(
 
 @dataclass(slots=True)
 class Changes:
-    """Changes that a transaction made and its process has to know, noted where the rows are written."""
+    """Changes of a transaction that its process must know, noted where the rows are written."""
 
     conversations: set[str] = field(default_factory=set)
     """Those that are stale in caches."""
@@ -88,7 +88,7 @@ class Changes:
 
 
 class Tx(ReadTx):
-    """A transaction of one tenant that writes: a type of its own, so that mypy refuses a snapshot in its place."""
+    """A writing transaction of one tenant. It has its own type, so that mypy refuses a snapshot in its place."""
 
     __slots__ = ("changes",)
 

@@ -1,4 +1,4 @@
-"""Decide when a provider that fails is left alone: a circuit breaker, as values.
+"""Decide when to leave a failing provider alone: a circuit breaker, as values.
 
 ::
 
@@ -81,5 +81,5 @@ def failed(state: State, call: Admitted, now: float, policy: BreakerPolicy) -> S
 
 
 def abandoned(state: State, call: Admitted, now: float) -> State:
-    """Let the next call be the probe: a cancelled probe tells nothing."""
+    """Let the next call be the probe, because a cancelled probe shows nothing."""
     return Open(now) if call.probe else state

@@ -19,7 +19,7 @@ GIVEN_UP_SECONDS = 4.0
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """Time and chance, handed in so that tests decide both."""
+    """Time and chance, passed in so that tests decide both."""
 
     monotonic: Callable[[], float] = time.monotonic
     epoch: Callable[[], float] = time.time
@@ -75,7 +75,7 @@ class ProviderCalls:
             self._slots.release()
 
     def _admitted(self) -> tuple[breaker.State, breaker.Admitted]:
-        """Ask the breaker. Raises TemporaryError while the provider is left alone."""
+        """Ask the breaker to admit a call. Raises TemporaryError while the provider is left alone."""
         state, answer = breaker.admit(self._state, self._clock.monotonic(), self._policy)
         if isinstance(answer, breaker.Refused):
             words = "the provider failed repeatedly and is left alone for a while"
@@ -87,7 +87,7 @@ class ProviderCalls:
         return call
 
     async def _try(self, attempt: Callable[[], Awaitable[T]], call: breaker.Admitted, seconds: float) -> T:
-        """Make one attempt. Every way out reports to the breaker; any answer at all shows that the provider is up."""
+        """Make one attempt. Every way out reports to the breaker. Any answer shows that the provider is up."""
         begun = self._clock.monotonic()
         try:
             async with asyncio.timeout(seconds):

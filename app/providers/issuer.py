@@ -1,9 +1,9 @@
 """An identity provider's public keys (JWKS), and the signatures of its tokens.
 
 Keys are kept in memory. They are read again when they are ten minutes old, and when a token names an unknown one, so
-that rotated keys work without a restart and withdrawn ones end. Reads are shared, limited in time, size and number: no
-flood of tokens becomes one of reads, and a provider that hangs delays a request by READ_SECONDS at most. While the
-provider is away, the keys that are known go on being valid.
+that rotated keys work without a restart and withdrawn ones end. Reads are shared and limited in time, size and number:
+a flood of tokens causes no flood of reads, and a hanging provider delays a request by READ_SECONDS at most. While the
+provider is unavailable, known keys stay valid.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class SigningKey:
 
 
 class Issuer:
-    """An identity provider, as far as Quire asks it. ``source`` is a URL or the path of a file."""
+    """An identity provider's keys. ``source`` is a URL or the path of a file."""
 
     def __init__(self, source: str) -> None:
         self._source = source
@@ -97,7 +97,7 @@ class Issuer:
         raise errors.InvalidToken("The token's key (kid) is not one of its issuer's.")
 
     async def _refresh(self) -> None:
-        """Read the keys, or wait for the read that is under way; nothing if there were too many."""
+        """Read the keys, or wait for the read in progress. Does nothing after too many reads."""
         if self._reading is None:
             taken = take(self._bucket, time.monotonic(), READS_PER_MINUTE)
             self._bucket = taken.bucket

@@ -40,7 +40,7 @@ def load(*, threads: int = 1) -> Embedder | None:
     """Return the model, or None with the reason logged if it is not installed or its weights are not the known ones.
 
     Blocks for a tenth of a second. The model itself (half a second, 90 MB) is loaded by `prepare` or the first text.
-    It uses so many threads for one text; a query and a passage run side by side all the same.
+    One text uses this many threads, but a query and a passage still run side by side.
     """
     if (reason := why_not()) is not None:
         _logger.warning("no local embeddings: %s", reason)
@@ -93,7 +93,7 @@ class LocalEmbeddings:
         return await asyncio.get_running_loop().run_in_executor(self._queries, self._query, text)
 
     async def close(self) -> None:
-        """Drop the texts that nobody waits for any more."""
+        """Drop texts that nobody waits for any more."""
         for executor in (self._queries, self._passages):
             executor.shutdown(wait=False, cancel_futures=True)
 

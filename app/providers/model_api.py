@@ -25,7 +25,7 @@ class ModelApi:
         return BASE_URL if self.base_url is None else self.base_url
 
     def or_else(self, other: ModelApi) -> ModelApi:
-        """Return it with another's address and key where it has none."""
+        """Return the API with another's address and key if it has none."""
         return replace(self, base_url=self.base_url or other.base_url, key=self.key or other.key)
 
 

@@ -88,7 +88,7 @@ class OpenAIChat(ModelClient):
 
 
 def thought_too_long(body: Mapping[str, Any]) -> bool:
-    """Return whether thinking took the room of an answer."""
+    """Return whether thinking used up the answer's tokens."""
     choices = body.get("choices")
     choice = choices[0] if isinstance(choices, list) and choices else None
     if not isinstance(choice, Mapping) or choice.get("finish_reason") != "length":
@@ -117,7 +117,7 @@ class Dialect:
         return parameters
 
     def without(self, refused: frozenset[str]) -> "Dialect | None":
-        """Return the next to try, never one that was tried; None if nothing that was sent can be done without."""
+        """Return the next untried dialect without a refused parameter; None if nothing more can be left out."""
         if "response_format" in refused:
             return replace(self, json_mode=False)
         if "max_tokens" in refused:

@@ -1,7 +1,7 @@
 """Translate a provider's error responses into our errors.
 
 Prose from providers is never passed on: it quotes keys and user content. Only the status and the identifiers of an
-error (code, type, parameter) are kept; its sentence is for the doctor, which asks with words of its own.
+error (code, type, parameter) are kept. Its sentence is for the doctor, whose questions contain no user content.
 """
 
 import re
@@ -38,7 +38,7 @@ _WORD = re.compile(r"[a-z_]+")
 
 
 class Refuse(Protocol):
-    """The error that an answer with a status other than 200 is."""
+    """Returns the error for an answer with a status other than 200."""
 
     def __call__(self, status: int, body: object, *, retry_after: float | None, key: str | None) -> ProviderError: ...
 
@@ -53,7 +53,7 @@ class RefusedParameters(RefusedInput):
 
 
 def refusal(status: int, body: object, *, retry_after: float | None, key: str | None) -> ProviderError:
-    """Return the error that an answer with a status other than 200 is. ``body`` is its JSON, or its text."""
+    """Return the error for an answer with a status other than 200. ``body`` is its JSON or text."""
     error, said = _refusal(status, body, retry_after=retry_after, key=key), error_fields(body).get("message")
     if isinstance(said, str) and not shows(said, key):
         error.sentence = " ".join(scalar(said)[:SENTENCE_CHARACTERS_MAX].split())

@@ -1,4 +1,4 @@
-"""Judges the body of a chat completion: a `Reply`, or why it is none."""
+"""Judge the body of a chat completion: return a `Reply`, or raise."""
 
 import json
 import re
@@ -54,7 +54,7 @@ def spent(body: Mapping[str, Any], prompt: Callable[[], int]) -> tuple[int, int]
 
 
 def without_thoughts(text: str) -> str:
-    """Return the text without the reasoning that some servers leave at its beginning, and without space around it."""
+    """Return the stripped text without the reasoning that some servers leave at its beginning."""
     thoughts = _THOUGHTS.match(text)
     if thoughts is not None:
         return text[thoughts.end() :].strip()

@@ -1,4 +1,4 @@
-"""The model behind the proxy: an API of any dialect, asked what a client asked."""
+"""The model behind the proxy: an API of any dialect."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class OverdueError(TemporaryError):
 
 
 def is_final(error: Exception) -> bool:
-    """Return whether a model's API refused for good what was asked: not where only a parameter beside it is wrong."""
+    """Return whether a model's API will always refuse the question itself, not just a parameter of the request."""
     if not isinstance(error, RefusalError):
         return isinstance(error, RefusedInput)
     if error.identifiers.get("code") in INPUT_CODES:
@@ -110,7 +110,7 @@ def _failed(event: Mapping[str, Any], key: str | None) -> ProviderError:
 
 
 def blames_form(body: Mapping[str, Any], refusal: RefusalError) -> bool:
-    """Return whether the refusal of a request's body is about its form, not about what is asked."""
+    """Return whether the refusal of a request is about its form, not its content."""
     return _about_form(refusal) and learning.blames_form(body, refusal.told)
 
 
@@ -141,7 +141,7 @@ class Upstream:
 
     @property
     def provider(self) -> str:
-        """The vendor's name in OpenTelemetry's conventions; an unknown one's is that of the form it speaks."""
+        """The vendor's name in OpenTelemetry's conventions, or that of the spoken dialect if the vendor is unknown."""
         own = "anthropic" if self.asked.dialect == "messages" else "openai"
         return next((name for host, name in PROVIDERS.items() if host in self.base_url), own)
 
@@ -154,7 +154,7 @@ class Upstream:
         return fitting.fit(row, self.asked.dialect, request.body, learned, request.repeated, time.time())
 
     def learned(self, model: str) -> Lessons:
-        """Return what the model's API is known to refuse."""
+        """Return the lessons of the model's API so far."""
         return self._learned.get(model, learning.NOTHING)
 
     def remember(self, model: str, learned: Lessons) -> None:
@@ -163,7 +163,7 @@ class Upstream:
     def lesson(
         self, request: ModelRequest, known: Lessons, refusal: RefusalError, tried: Collection[Lessons]
     ) -> Lessons | None:
-        """Return what is known after a refusal; None if nothing that was not tried can be sent otherwise."""
+        """Return the lessons after a refusal; None if every further change was tried."""
         if not _about_form(refusal):
             return None
         fitted = self.fitted(request, known)

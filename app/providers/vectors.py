@@ -1,4 +1,4 @@
-"""Judges the body of an embeddings answer, and brings vectors to unit length and to a width that every index holds."""
+"""Judge the body of an embeddings answer, and bring vectors to unit length and a width that every index supports."""
 
 import base64
 import binascii

@@ -1,7 +1,7 @@
-"""Deliver webhooks, to addresses of the internet only.
+"""Deliver webhooks, to public addresses only.
 
-The address is judged when it is connected to, so neither a name nor a redirect leads elsewhere: redirects are not
-followed, and a name is resolved once, for the judgement and the connection.
+The address is judged when it is connected to, so neither a name nor a redirect can lead elsewhere: redirects are not
+followed, and a name is resolved once for both judgement and connection.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ PRIVATE = "its address is not one of the internet; QUIRE_WEBHOOK_PRIVATE_ADDRESS
 
 
 class _Guarded(httpcore.AsyncNetworkBackend):
-    """Connects to addresses that it has judged."""
+    """Connects only to addresses that it has judged."""
 
     def __init__(self, *, allows_private: bool) -> None:
         self._inner = httpcore.AnyIOBackend()
@@ -50,7 +50,7 @@ class _Guarded(httpcore.AsyncNetworkBackend):
 
 
 async def _resolved(host: str, port: int, *, allows_private: bool) -> str:
-    """Return an address of a host; each that it has must be allowed, so that no order decides.
+    """Return an address of a host. All its addresses must be allowed, so that their order cannot matter.
 
     Raises UndeliveredError, or ConnectError where it has none.
     """

@@ -1,9 +1,9 @@
 """One bounded request to an OpenAI-compatible API, by the openai package: JSON there, JSON back, or a ProviderError.
 
-Or a stream of JSON objects, as server-sent events. Nothing is retried here and no redirect followed. A body is cut off
-while it is read: beyond its limit an answer is refused and the connection closed, so that no provider can fill the
-memory. One that is compressed although it was not to be is unpacked in pieces, up to the same limit. No error carries
-the key, in its text or as its cause.
+Or a stream of JSON objects, as server-sent events. Nothing is retried here and no redirect followed. An answer beyond
+its limit is refused while it is read and the connection closed, so that no provider can fill the memory. An
+unexpectedly compressed answer is unpacked in pieces, up to the same limit. No error carries the key, in its text or its
+cause.
 """
 
 import codecs
@@ -74,9 +74,9 @@ class Wire:
         headers: Mapping[str, str] | None = None,
         assembled: Callable[[bytes], Mapping[str, Any]] | None = None,
     ) -> Mapping[str, Any]:
-        """Return the JSON object that is answered with status 200. Raises a ProviderError.
+        """Return the JSON object of an answer with status 200. Raises a ProviderError.
 
-        ``assembled`` makes one of a stream that comes although none was wanted.
+        ``assembled`` makes an object from a stream that comes unrequested.
         """
         options = self._options(headers)
         return await self._whole(
@@ -111,7 +111,7 @@ class Wire:
     ) -> AsyncIterator[Mapping[str, Any]]:
         """Yield the JSON objects of a stream, as they come. Raises a ProviderError, also within it.
 
-        ``events`` are those of an answer that comes in one piece although a stream was wanted.
+        ``events`` makes a stream's events from an answer that comes in one piece.
         """
         failure: ProviderError
         try:
@@ -136,7 +136,7 @@ class Wire:
         raise failure
 
     async def raw(self, path: str, body: bytes, headers: Mapping[str, str]) -> RawAnswer:
-        """Send a body as it is, and return what is answered, whatever it is. ``headers`` may have a key of their own.
+        """Send a body unchanged and return any answer. ``headers`` can have their own key.
 
         Raises TemporaryError if there is no connection.
         """
@@ -237,7 +237,7 @@ class _Bounded(httpx2.AsyncByteStream):
 
 
 class _Unpacked(_Bounded):
-    """A body of gzip or deflate as it was before, in pieces."""
+    """A gzip or deflate body, unpacked in pieces."""
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         decoder = zlib.decompressobj(32 + zlib.MAX_WBITS)
