@@ -17,7 +17,7 @@ from app.core.canonical import remembered
 from app.extractive import patterns
 from app.extractive.blocks import Blocks, definitions, take_apart, without_markup
 from app.extractive.envelope import parse_json
-from app.extractive.shapes import describe, examine
+from app.extractive.shapes import Shape, describe, examine
 from app.extractive.stopwords import CHINESE, ENGLISH
 from app.text.chinese_scripts import simplified
 from app.text.language import clip, language, one_line, squeeze, straight, window
@@ -240,8 +240,11 @@ def _is_by_program(text: str) -> bool:
 
 def result_line(tool_name: str, text: str, *, max_chars: int = 110) -> str:
     """Return the line of a tool result: its first error, or else a description of its content."""
+    return line_of_shape(tool_name, examine(text), max_chars=max_chars)
+
+
+def line_of_shape(tool_name: str, shape: Shape, *, max_chars: int = 110) -> str:
     label = f"{one_line(tool_name, 40)}: " if tool_name.strip() else ""
-    shape = examine(text)
     gist = describe(shape, max_chars=max(max_chars - len(label), 1), language=language(shape.body[:2000]))
     return one_line(label + (gist or "(empty)"), max_chars)
 

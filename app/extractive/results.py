@@ -1,12 +1,11 @@
-"""Describe a large tool result for its placeholder: a summary by its kind, and its sources."""
+"""Find the sources of a large tool result, for its placeholder."""
 
 import re
 from collections.abc import Iterator, Sequence
 from itertools import chain, islice
 
 from app.extractive.envelope import WINDOW, unwrap
-from app.extractive.shapes import describe, examine
-from app.text.language import Language, one_line, squeeze
+from app.text.language import one_line, squeeze
 
 _MAX_SOURCES = 3
 _SOURCE_CHARS = 120
@@ -23,11 +22,6 @@ _TITLE = re.compile(
     r'"title"\s*:\s*"([^"\\\n]{3,200})"|^#{1,2} +(\S[^\n]{2,160})$|<title[^>]{0,100}>([^<\n]{3,200})',
     re.MULTILINE | re.IGNORECASE,
 )
-
-
-def summarize(text: str, *, max_chars: int = 200, language: Language) -> str:
-    """Summarise a result by its kind, with labels in ``language``; "" for a blank one."""
-    return describe(examine(text), max_chars=max_chars, language=language)
 
 
 def sources(text: str, declared: Sequence[str] = ()) -> list[str]:

@@ -5,8 +5,9 @@
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import islice
 from typing import Literal
 
@@ -48,6 +49,13 @@ class Shape:
     lines: int
     cut: bool  # whether only a part of the text was read
 
+    @cached_property
+    def code(self) -> tuple[list[str], str, list[str]]:
+        """Return the lines of source code, its language and its definitions: some is described at two lengths."""
+        lines = list(_lines(self.body))
+        source = _unnumbered(lines)[:60_000]
+        return lines, code_language(source), definitions(source, limit=24)
+
 
 def examine(text: str) -> Shape:
     """Unwrap and classify a result, for ``describe``."""
@@ -62,14 +70,7 @@ def examine(text: str) -> Shape:
 
 def describe(shape: Shape, *, max_chars: int, language: Language) -> str:
     """Describe the content of a result in at most ``max_chars`` characters; "" if it is blank."""
-    writers: dict[Kind, Callable[[Shape, int, Language], str]] = {
-        "json": _json,
-        "table": _table,
-        "log": _log,
-        "code": _code,
-        "html": _html,
-        "prose": _prose,
-    }
+    writers = {"json": _json, "table": _table, "log": _log, "code": _code, "html": _html, "prose": _prose}
     return clip(squeeze(writers[shape.kind](shape, max_chars, language)), max_chars)
 
 
@@ -254,13 +255,10 @@ def _log(shape: Shape, max_chars: int, language: Language) -> str:
 def _code(shape: Shape, max_chars: int, language: Language) -> str:
     if _DIFF.search(shape.body[:3000]):
         return _diff(shape.body, max_chars, language)
-    lines = list(_lines(shape.body))
-    source = _unnumbered(lines)[:60_000]
+    lines, name, defined = shape.code
     header = f"{one_line(lines[0], 70)} " if lines and lines[0].startswith("[") else ""
-    name = code_language(source)
     size = _say(language, f"{name} 代码，{shape.lines} 行", f"{name} code, {shape.lines} lines".lstrip())
     room = max_chars - len(size) - len(header) - 4
-    defined = definitions(source, limit=24)
     if defined:
         return f"{header}{size}{_say(language, '：', ': ')}{fitted(defined, max(room, 20))}"
     first = next((line for line in lines if line.strip() and not line.startswith("[")), "")

@@ -92,13 +92,13 @@ class BookReader:
     def language(self, text: str) -> Language:
         return "en" if text.isascii() else "zh"
 
-    def lines(self, placement: Placement) -> LinesOfMessage:
+    def lines(self, placement: Placement, line: str | None) -> LinesOfMessage:
         said = placement.draft.text or "; ".join(answer.result.text for answer in placement.answers)
-        line = " ".join(said.split())[:80]
+        line = line or " ".join(said.split())[:80]
         return LinesOfMessage(line, line[:40], words=" ".join(words_told(said)))
 
-    def card(self, uuid: UUID, answer: AnsweredCall, language: Language, now: datetime) -> ArchiveCard:
-        return ArchiveCard(
+    def card(self, uuid: UUID, answer: AnsweredCall, language: Language, now: datetime) -> tuple[ArchiveCard, str]:
+        card = ArchiveCard(
             uuid=uuid,
             tool_name=answer.call.name,
             query_summary=answer.call.arguments,
@@ -108,6 +108,7 @@ class BookReader:
             key_terms=("terms", language),
             sources=(),
         )
+        return card, " ".join(answer.result.text.split())[:80]
 
     def passages(self, text: str, speaker: str | None) -> list[Passage]:
         return [(0, len(text), speaker or "")] if text else []

@@ -40,8 +40,8 @@ LONG = "a long result " * 20
 class NoReader(BookReader):
     """Of messages that were read before."""
 
-    def lines(self, placement: Placement) -> LinesOfMessage:
-        raise AssertionError(placement)
+    def lines(self, placement: Placement, line: str | None) -> LinesOfMessage:
+        raise AssertionError(placement, line)
 
 
 def basis(messages: Sequence[Message], book: Book | None = None, origin: Origin = "caller") -> Basis:
@@ -128,7 +128,7 @@ def test_a_message_is_read_anew_under_another_policy() -> None:
 
 def test_a_result_that_was_archived_where_it_comes_from_keeps_its_archive_and_others_are_not_archived() -> None:
     sent = basis([user("go"), calls("a", "b"), result("a", "short"), result("b", LONG)], origin="import")
-    card = BookReader().card(UUID(int=9), sent.placed[0][2].answers[0], "en", NOW)
+    card, _ = BookReader().card(UUID(int=9), sent.placed[0][2].answers[0], "en", NOW)
     kept = [replace(arrival, archives={"a": KeptArchive(card, NOW)}) for arrival in sent.arrivals]
     [archive] = decided(replace(sent, arrivals=kept)).archives
     assert (archive.id, archive.content, archive.expires_at) == (UUID(int=9), "short", NOW)

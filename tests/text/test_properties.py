@@ -14,18 +14,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from app.core.conversation import OpenCall
+from app.core.encoded import marked
 from app.core.history.ingest import AnsweredCall
 from app.core.messages import Result
 from app.extractive.calls import call_line, query_summary
 from app.extractive.lines import message_line, read, result_line, title_of
-from app.extractive.results import sources, summarize
-from app.extractive.shapes import examine
+from app.extractive.results import sources
+from app.extractive.shapes import describe, examine
 from app.extractive.subjects import subjects_of_page
 from app.extractive.summary import summarize_lines
 from app.extractive.terms import key_terms
 from app.extractive.wishes import wishes_in, wishes_of
 from app.services.conversations.reading import READER
-from app.text.language import clip, fold, language, script_counts, sentences, squeeze, words
+from app.text.language import Language, clip, fold, language, script_counts, sentences, squeeze, words
 from tests.by_turns import examples, few
 
 # Lone surrogates, NULs and right-to-left marks included.
@@ -107,7 +108,7 @@ def read_whole(text: str) -> None:
     if opening.blocks:
         wishes_of(text, opening.blocks.prose)
     answer = AnsweredCall(Result("c", text, text), OpenCall("c", "tool", text[:200]))
-    READER.card(uuid4(), answer, "en", datetime.now(UTC))
+    assert READER.card(uuid4(), answer, "en", datetime.now(UTC))[1] == result_line("tool", marked(text))
     READER.passages(text, None)
     READER.parts(text, text[:100], 16_000)
 
@@ -143,9 +144,13 @@ def test_titles_queries_and_notes_respect_their_limits(user: str, assistant: str
 
 @QUICK
 @given(TEXTS, st.integers(0, 300), st.sampled_from(["zh", "en"]))
-def test_result_summaries_respect_their_limit(text: str, max_chars: int, label: str) -> None:
-    assert is_line(summarize(text, max_chars=max_chars, language="zh" if label == "zh" else "en"), max_chars)
-    assert examine(text).kind in {"json", "table", "log", "code", "html", "prose"}
+def test_result_summaries_respect_their_limit(text: str, max_chars: int, language: Language) -> None:
+    shape = examine(text)
+    summary = describe(shape, max_chars=max_chars, language=language)
+    assert is_line(summary, max_chars)
+    describe(shape, max_chars=40, language="en")
+    assert describe(shape, max_chars=max_chars, language=language) == summary, "at another length it says the same"
+    assert shape.kind in {"json", "table", "log", "code", "html", "prose"}
     found = sources(text, [text])
     assert len(found) <= 3
     assert all(source and is_line(source, 120) for source in found)
@@ -195,7 +200,7 @@ EVERYTHING: dict[str, Callable[[str], object]] = {
     "title of a page": lambda text: title_of(read("user", text)),
     "call_line": lambda text: call_line("t", text),
     "key_terms": key_terms,
-    "summarize": lambda text: summarize(text, language="en"),
+    "describe": lambda text: describe(examine(text), max_chars=200, language="en"),
     "sources": sources,
     "query_summary": lambda text: query_summary("t", text),
     "wishes_in": lambda text: wishes_in([text]),
@@ -247,11 +252,11 @@ def test_no_work_grows_with_the_square_of_a_repetitive_text(seed: str) -> None:
 def test_results_are_equal_in_another_process() -> None:
     """Nothing depends on the order of sets, which changes with the hash seed."""
     script = (
-        "from app.extractive.terms import key_terms; from app.extractive.results import summarize\n"
+        "from app.extractive.terms import key_terms; from app.extractive.shapes import describe, examine\n"
         "from app.extractive.subjects import subjects_of_page\n"
         "text = 'Rotate the staging keys before Kim Alvarez deploys billing-api 2.4. '\n"
         "text = (text + '然后检查数据库连接池和慢查询。') * 3\n"
-        "print(ascii((key_terms(text), summarize(text, language='zh'), "
+        "print(ascii((key_terms(text), describe(examine(text), max_chars=200, language='zh'), "
         "subjects_of_page(text, [('user', 'staging keys'), ('user', '连接池')], 6))))"
     )
     answers = {

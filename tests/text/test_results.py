@@ -6,8 +6,9 @@ import re
 import pytest
 
 from app.extractive.calls import query_summary
-from app.extractive.results import sources, summarize
-from app.extractive.shapes import examine
+from app.extractive.results import sources
+from app.extractive.shapes import describe, examine
+from app.text.language import Language
 
 ROWS = [{"id": n, "name": f"Pump {n}", "state": "idle", "hours": n * 7} for n in range(1, 41)]
 CSV = "plant,city,capacity_mw\n" + "".join(f"P{n},Town {n},{n * 10}\n" for n in range(1, 51))
@@ -35,6 +36,10 @@ def wrapped(text: str) -> str:
     """The way MCP results arrive when a client prints the object."""
     inner = json.dumps({"_meta": None, "content": [{"type": "text", "text": text}], "isError": False})
     return f"meta=None content=[TextContent(type='text', text={inner!r}, annotations=None)] isError=False"
+
+
+def summarize(text: str, *, language: Language) -> str:
+    return describe(examine(text), max_chars=200, language=language)
 
 
 @pytest.mark.parametrize(

@@ -186,9 +186,10 @@ class TextReader(Protocol):
 
     def language(self, text: str) -> Language: ...
 
-    def lines(self, placement: Placement) -> LinesOfMessage: ...
+    def lines(self, placement: Placement, line: str | None) -> LinesOfMessage: ...
 
-    def card(self, uuid: UUID, answer: AnsweredCall, language: Language, now: datetime) -> ArchiveCard: ...
+    def card(self, uuid: UUID, answer: AnsweredCall, language: Language, now: datetime) -> tuple[ArchiveCard, str]:
+        """Return the card of an answer, and its line for ``lines``: a long result is examined once for both."""
 
     def passages(self, text: str, speaker: str | None) -> list[Passage]:
         """Return a text's first passages; not all of them if the text is very long."""
@@ -319,15 +320,16 @@ def _read_as(placement: Placement) -> tuple[object, ...]:
 
 
 def _prepared(placement: Placement, basis: Basis, counts: Counts, reader: TextReader, new_id: NewId) -> Prepared:
+    cards = list(_cards(placement, basis, counts, reader, new_id))
     archived = {
         index: Archived(
             placement.answers[index], card, expires_at, placeholder(card, basis.language or "en"),
             marked(placement.answers[index].result.text), _parts(placement, index, basis, reader),
         )
-        for index, card, expires_at in _cards(placement, basis, counts, reader, new_id)
+        for index, expires_at, card, _ in cards
     }  # fmt: skip
     forms = _forms(placement, archived, basis)
-    read = reader.lines(placement)
+    read = reader.lines(placement, next((line for index, *_, line in cards if index == 0), None))
     is_elsewhere = bool(archived) or forms.loaded is not None or placement.kind == "prompt"
     words = "" if is_elsewhere else neutral(read.words)
     wishes = tuple(replace(wish, text=neutral(wish.text)) for wish in read.wishes)
@@ -353,19 +355,19 @@ def _parts(placement: Placement, index: int, basis: Basis, reader: TextReader) -
 
 def _cards(
     placement: Placement, basis: Basis, counts: Counts, reader: TextReader, new_id: NewId
-) -> Iterator[tuple[int, ArchiveCard, datetime | None]]:
-    """Yield index, card and expiry of each answer to archive: as the policy says, or as imported."""
+) -> Iterator[tuple[int, datetime | None, ArchiveCard, str | None]]:
+    """Yield index, expiry, card and new line of each answer to archive: as the policy says, or as imported."""
     imported = basis.arrivals[placement.index].archives
     if imported is None:
-        expires_at = basis.rules.archives_expire_at
+        expires_at, language = basis.rules.archives_expire_at, basis.language or "en"
         for index in archived_answers(placement, basis.policy, basis.rules.recall_tools, counts):
-            yield index, reader.card(new_id(), placement.answers[index], basis.language or "en", basis.now), expires_at
+            yield index, expires_at, *reader.card(new_id(), placement.answers[index], language, basis.now)
         return
     for index, answer in enumerate(placement.answers):
         if (imported_card := imported.get(answer.call.id)) is not None:
             length = len(answer.result.text)
             card = replace(imported_card.card, tool_name=answer.call.name, created_at=basis.now, length=length)
-            yield index, card, imported_card.expires_at
+            yield index, imported_card.expires_at, card, None
 
 
 def _forms(placement: Placement, archived: Mapping[int, Archived], basis: Basis) -> ShownForms:

@@ -17,8 +17,9 @@ from app.core.neutral import neutral
 from app.core.parts import said_by
 from app.extractive.calls import call_line, nameless
 from app.extractive.chapters import words_told
-from app.extractive.lines import greets, line_of, message_line, read, result_line, title_of
+from app.extractive.lines import greets, line_of, line_of_shape, message_line, read, result_line, title_of
 from app.extractive.parts import best_parts
+from app.extractive.shapes import examine
 from app.extractive.subjects import subjects_of_page
 from app.extractive.wishes import wishes_of
 from app.services.memory.archiving import make_card, vectors
@@ -36,35 +37,35 @@ class ExtractiveReader:
     def language(self, text: str) -> Language:
         return language(text)
 
-    def lines(self, placement: Placement) -> LinesOfMessage:
-        found = self._lines(placement)
+    def lines(self, placement: Placement, line: str | None) -> LinesOfMessage:
+        found = self._lines(placement, line)
         return found.of(placement.draft.name) if placement.author == "participant" else found
 
-    def _lines(self, placement: Placement) -> LinesOfMessage:
+    def _lines(self, placement: Placement, line: str | None) -> LinesOfMessage:
         draft = placement.draft
         if not placement.opens_page and placement.seq != 1:
-            line = _line(placement)
+            line = line or _line(placement)
             return LinesOfMessage(line, words=_words(placement, line))
         opening = read("user", draft.text[:SCAN_MAX])
         is_persons = placement.author in PEOPLE
         is_read = is_persons and 0 < len(draft.text) <= SCAN_MAX and not placement.answers
-        line = line_of(opening) if is_read else _line(placement)
+        line = line_of(opening) if is_read else line or _line(placement)
+        wishes = wishes_of(draft.text[:SCAN_MAX], opening.blocks.prose) if is_persons and opening.blocks else ()
         return LinesOfMessage(
             line=line,
             words=_words(placement, line),
             is_greeting=greets(opening),
             title=title_of(opening) if is_persons or draft.role != "user" else "",
-            wishes=tuple(wishes_of(draft.text[:SCAN_MAX], opening.blocks.prose))
-            if is_persons and opening.blocks
-            else (),
+            wishes=tuple(wishes),
         )
 
     def greets(self, text: str) -> bool:
         """Return whether a text only greets, agrees or introduces its speaker."""
         return greets(read("user", text))
 
-    def card(self, uuid: UUID, answer: AnsweredCall, language: Language, now: datetime) -> ArchiveCard:
-        return make_card(uuid, answer.call.name, answer.call.arguments, answer.result.text, (), language, now)
+    def card(self, uuid: UUID, answer: AnsweredCall, language: Language, now: datetime) -> tuple[ArchiveCard, str]:
+        call, text, seen = answer.call, answer.result.text, examine(marked(answer.result.text))
+        return make_card(uuid, call.name, call.arguments, text, seen, (), language, now), line_of_shape(call.name, seen)
 
     def passages(self, text: str, speaker: str | None) -> list[Passage]:
         return vectors(text, speaker=speaker)

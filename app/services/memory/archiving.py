@@ -27,7 +27,8 @@ from app.core.search.relevance import APART, MEANING, PASSAGES, relevance
 from app.core.times import dated, time_text
 from app.core.window.quote import searchable_text, speaker_of
 from app.extractive.calls import query_summary
-from app.extractive.results import sources, summarize
+from app.extractive.results import sources
+from app.extractive.shapes import Shape, describe, examine
 from app.extractive.terms import key_terms
 from app.ids import uuid7
 from app.postgres.transactions import ReadTx, Tx
@@ -53,8 +54,8 @@ PASSAGE_FRAME = 12
 """Tokens of a passage's offsets, as a tool shows them."""
 PASSAGE_TOKENS = 2_000
 """Tokens of the passages of one load, unless the caller sets another limit."""
-SCAN_MAX = 20_000
-"""Characters of a result that tell its language."""
+SCAN_MAX, SUMMARY_CHARACTERS = 20_000, 200
+"""Characters of a result that tell its language, and those of its summary."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,8 +100,9 @@ class PreparedArchive:
 
 
 def make_card(
-    uuid: UUID, tool_name: str, tool_input: str, text: str, declared: Sequence[str], language: Language, now: datetime
-) -> ArchiveCard:
+    uuid: UUID, tool_name: str, tool_input: str, text: str, shape: Shape, declared: Sequence[str], language: Language,
+    now: datetime,
+) -> ArchiveCard:  # fmt: skip
     """Describe a result by up to 200,000 of its characters. Use a thread for a long one."""
     shown = marked(text)
     return ArchiveCard(
@@ -109,7 +111,7 @@ def make_card(
         query_summary=query_summary(tool_name, marked(tool_input)),
         created_at=now,
         length=len(text),
-        result_summary=summarize(shown, language=language),
+        result_summary=describe(shape, max_chars=SUMMARY_CHARACTERS, language=language),
         key_terms=tuple(key_terms(shown)),
         sources=tuple(sources(shown, declared)),
     )
@@ -199,9 +201,9 @@ async def _prepare(runtime: Runtime, request: ArchiveRequest, place: _Place) -> 
 
 def _prepare_rows(request: ArchiveRequest, place: _Place, tokens: int, expires_at: datetime | None) -> PreparedArchive:
     language = place.language or language_of(request.result[:SCAN_MAX])
-    card = make_card(
-        uuid7(), request.tool_name, request.tool_input, request.result, request.sources, language, datetime.now(UTC)
-    )
+    text, uuid, now = request.result, uuid7(), datetime.now(UTC)
+    shape = examine(marked(text))
+    card = make_card(uuid, request.tool_name, request.tool_input, text, shape, request.sources, language, now)
     new = archive_row(
         card, request.result, tokens, request.tool_input, ArchivePlace(place.scope, place.conversation_id), language,
         expires_at,
