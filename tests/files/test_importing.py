@@ -330,6 +330,29 @@ def test_a_fact_of_another_memory_is_not_the_persons_own_words_and_is_found_by_i
     assert hit["memory_key"] == kept["memory_key"]
 
 
+EDGE: Json = {
+    "uuid": "fd4e1215-297d-47b3-830f-0b001d6ba27e", "group_id": "lin", "source_node_uuid": "s", "target_node_uuid": "t",
+    "created_at": "2026-03-01T00:00:00Z", "name": "LIVES_IN", "fact": "Lin lives in Hangzhou.", "fact_embedding": None,
+    "episodes": ["e"], "expired_at": None, "valid_at": "2026-02-01T00:00:00Z", "invalid_at": "2026-04-01T00:00:00Z",
+    "reference_time": None, "attributes": {},
+}  # fmt: skip
+"""An edge of graphiti-core 0.31.2, whose members zep-cloud 4.0.1 has too, in pages of `items`."""
+LATER = {**EDGE, "uuid": "e2", "fact": "Lin lives in Ghent.", "valid_at": "2026-04-01T00:00:00Z", "invalid_at": None}
+NEVER = {**EDGE, "uuid": "e3", "fact": "Lin lives in Oslo.", "invalid_at": EDGE["valid_at"]}
+
+
+@pytest.mark.parametrize("value", [[EDGE, LATER, NEVER], {"items": [EDGE, LATER, NEVER], "next_cursor": None}])
+def test_a_fact_of_a_graph_holds_for_the_time_in_which_it_was_true(
+    client: httpx.Client, base_url: str, tmp_path: Path, value: Any
+) -> None:
+    found = receipt(base_url, written(tmp_path, "edges.json", value))
+    assert (found["imported"], [one["place"] for one in found["skipped"]]) == ({"memories": 2}, ["edge e3"])
+    for time, expected in (("2026-03-01T00:00:00Z", EDGE), ("2026-05-01T00:00:00Z", LATER)):
+        asked = {"user_id": "lin", "query": "Where does Lin live?", "search_mode": "keyword", "as_of": time}
+        [hit] = client.post("/memories/search", json=asked).json()["results"]
+        assert hit["summary"] == expected["fact"]
+
+
 def test_what_another_tool_says_a_person_wrote_is_theirs(client: httpx.Client, base_url: str, tmp_path: Path) -> None:
     [memory] = PAM["memories"]
     by_hand = {**memory, "provenance": {"platform": "other", "extraction_method": "explicit_user_input"}}

@@ -46,6 +46,7 @@ KINDS: Sequence[Kind] = (
     Kind("chatgpt", chats.knows_chatgpt, chats.chatgpt),
     Kind("claude-ai", chats.knows_claude_ai, chats.claude_ai),
     Kind("letta", services.knows_letta, services.letta),
+    Kind("graphiti", services.knows_graphiti, services.graphiti),
     Kind("zep", services.knows_zep, services.zep),
     Kind("redis", services.knows_redis, services.redis),
     Kind("hindsight", services.knows_hindsight, services.hindsight),

@@ -1,9 +1,11 @@
-"""Exports of memory services: Letta, Zep, Redis agent-memory-server, Hindsight, mem0 and CrewAI."""
+"""Exports of memory services: Letta, Zep, Redis agent-memory-server, Hindsight, Graphiti, mem0 and CrewAI."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
 from quire_command.files.large import kept
@@ -321,6 +323,31 @@ def hindsight(document: Document) -> Iterator[Found]:
     total = document.value.get("total") if isinstance(document.value, dict) else None
     if isinstance(total, int) and total > len(facts):
         yield Skipped(document.name, f"it has {len(facts)} of {total} memories: list the rest with offset")
+
+
+# --- Graphiti, and Zep's graphs -------------------------------------------------------------------------
+
+
+def knows_graphiti(document: Document) -> bool:
+    edges = _items(document.value)
+    return (
+        isinstance(edges, list) and bool(edges) and all({"uuid", "fact", "source_node_uuid"} <= set(e) for e in edges)
+    )
+
+
+def graphiti(document: Document) -> Iterator[Found]:
+    """Read the edges of a graph, or a page of them: each is a fact, with the time in which it was true."""
+    for edge in rows_of(_items(document.value), "edges"):
+        start, end = (time_of(edge.get(name)) for name in ("valid_at", "invalid_at"))
+        end = end or time_of(edge.get("expired_at"))
+        if start and end and datetime.fromisoformat(end) <= datetime.fromisoformat(start):
+            yield Skipped(f"edge {edge['uuid']}", "it ended before it began")
+            continue
+        about = {"source_node_uuid": edge["source_node_uuid"], "target_node_uuid": edge.get("target_node_uuid")}
+        whole = {**edge, "id": edge["uuid"], "metadata": about}
+        found = _memory(whole, edge["fact"], edge.get("user_uuid") or edge.get("group_id"), ("name",))
+        true = {name: time for name, time in (("valid_from", start), ("valid_to", end)) if time}
+        yield replace(found, more={**found.more, **true}) if isinstance(found, Memory) else found
 
 
 # --- mem0 and CrewAI -------------------------------------------------------------------------------------
