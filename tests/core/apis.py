@@ -1,6 +1,6 @@
-"""What the two APIs demand of a message list, written down independently of the code that renders it.
+"""The rules of the two APIs for a message list, written independently of the code that renders it.
 
-Each rule broken is a sentence in the answer; an empty answer means that the API would take the list.
+Each broken rule is a sentence in the answer; an empty answer means that the API would accept the list.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def _block(block: Message, role: str) -> Iterator[str]:
 
 
 def cache_marks(value: Any) -> int:
-    """How often ``cache_control`` stands anywhere in a value."""
+    """Return how often ``cache_control`` occurs in a value."""
     if isinstance(value, list):
         return sum(cache_marks(item) for item in value)
     if isinstance(value, dict):
@@ -95,7 +95,7 @@ def cache_marks(value: Any) -> int:
     return 0
 
 
-# --- Weighing what is sent ---------------------------------------------------------------------------
+# --- The tokens of a request -------------------------------------------------------------------------
 
 IMAGE = 1_600
 

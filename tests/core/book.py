@@ -1,6 +1,6 @@
 """A reference model of the invariants: a conversation in memory, appended to and shown by the product's own functions.
 
-What the services do with the database between those functions is done here with lists.
+Lists replace the database that the services use between those functions.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ LINES_PER_PAGE = 30
 
 
 def count(text: str) -> int:
-    """Tokens of a text; a join never counts more than its parts, as with real tokenizers (nearly)."""
+    """Return the tokens of a text. A join never counts more than its parts, as nearly with real tokenizers."""
     return len(text) // 4 + 1
 
 
@@ -87,7 +87,7 @@ READER = HeadReader(count, newest, str.splitlines)
 
 
 class BookReader:
-    """What is found out of texts, as simply as it can be."""
+    """Analyses texts in the simplest way."""
 
     def language(self, text: str) -> Language:
         return "en" if text.isascii() else "zh"
@@ -123,7 +123,7 @@ class BookReader:
 
 @dataclass(frozen=True)
 class Row:
-    """A stored message, and what it was made of."""
+    """A stored message, with its source."""
 
     prepared: Prepared
     message: NewMessage
@@ -168,7 +168,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Seen:
-    """What one GET saw, and what it was made of."""
+    """The window of a GET, with its source."""
 
     rows: tuple[Row, ...]
     conversation: Conversation
@@ -201,7 +201,7 @@ class Seen:
 
     @cached_property
     def texts(self) -> list[str]:
-        """The messages as they are sent, byte for byte."""
+        """Return the messages as they are sent, byte for byte."""
         return [dumps(message) for message in self.messages]
 
     @cached_property
@@ -220,17 +220,17 @@ class Book:
     rows: list[Row] = field(default_factory=list)
     conversation: Conversation = field(default_factory=lambda: Conversation("c", UUID(int=1), NOW, NOW))
     cuts: dict[int, Cut] = field(default_factory=dict)
-    """The newest of each budget."""
+    """The newest cut of each budget."""
     recalls: dict[int, tuple[int, int]] = field(default_factory=dict)
-    """Of each page that was recalled, the count, and the page at the last time."""
+    """The count of recalls by page, with the conversation's last page at the last one."""
     deleted: set[int] = field(default_factory=set)
     archived: Iterator[int] = field(default_factory=lambda: count_from(1))
     names: dict[int, tuple[tuple[str, int], dict[int, tuple[str, int]]]] = field(default_factory=dict)
-    """What jobs wrote of pages."""
+    """The page indexes that jobs wrote."""
     mentions: list[tuple[str, int]] = field(default_factory=list)
     summaries: list[Written] = field(default_factory=list)
     notes: list[tuple[int, KeptLine]] = field(default_factory=list)
-    """What is kept in mind, each with the message that says it."""
+    """The pinned memories, each with the message that states it."""
     chapters: list[Chapter] = field(default_factory=list)
 
     @property
@@ -259,7 +259,7 @@ class Book:
         return added
 
     def _came_late(self, basis: Basis) -> Basis:
-        """What app/services/conversations/changes.py does when a result comes late."""
+        """Do the same as app/services/conversations/changes.py does for a late result."""
         group = joined_from(self.conversation.end, basis.placed[0])
         self.rows = [
             replace(row, message=replace(row.message, call_group=min(row.message.call_group, group)))
@@ -272,7 +272,7 @@ class Book:
         return replace(basis, conversation=replace(self.conversation, totals=totals))
 
     def _close_chapters(self) -> None:
-        """What the append's transaction does, as app/services/conversations/chapters.py does it."""
+        """Close chapters in the append, as app/services/conversations/chapters.py does."""
         through = max((chapter.last_page for chapter in self.chapters), default=0)
         by_page = {page: list(rows) for page, rows in groupby(self.rows, key=lambda row: row.entry.page)}
         pages = [
@@ -289,16 +289,16 @@ class Book:
         self.chapters += close(pages, Shelf(levels))
 
     def _archive_id(self) -> UUID:
-        """Return an id that is the same however the messages are batched."""
+        """Return an id that does not depend on how messages are batched."""
         return UUID(int=(7 << 76) + next(self.archived))
 
     def recall(self, page: int) -> None:
-        """A recall tool is used on a page."""
+        """Use a recall tool on a page."""
         times, _ = self.recalls.get(page, (0, 0))
         self.recalls[page] = times + 1, self.totals.last_page
 
     def index(self) -> None:
-        """The job of the first closed page that has no index is done; what it keeps in mind stays there."""
+        """Do the job of the first closed page without an index, and pin the memories that it finds."""
         page = len(self.names) + 1
         if page >= self.totals.last_page:
             return
@@ -313,7 +313,7 @@ class Book:
             self.notes.append((seqs[0], note))
 
     def summarise(self) -> None:
-        """The summary's job is done."""
+        """Do the summary's job."""
         covered = self.summaries[-1].through_seq if self.summaries else 0
         if through := due_through(self.totals.last_seq, covered, 10):
             text = "\n".join(f"sentence {n} of {through}" for n in range(1, 9))
@@ -331,7 +331,7 @@ class Book:
         return profile(self.policy, budget, fixed, reserve=reserve)
 
     def window(self, budget: int, form: Format = "openai", tail: Sequence[TailItem] = (), reserve: int = 0) -> Seen:
-        """The window. Raises BudgetTooSmall."""
+        """Return the window. Raises BudgetTooSmall."""
         wanted = self.profile(budget, form, reserve)
         shown, window = self._shown(wanted)
         window = with_tail(with_fresh(window, self.results()), tail)
@@ -357,7 +357,7 @@ class Book:
         return self._shown(wanted)[0]
 
     def by(self, shown: Cut, wanted: Profile) -> Window:
-        """The window that a cut shows."""
+        """Return the window by a cut."""
         cutter = Cutter(self.language, self.policy.condensed_tool_max, count)
         body = lay_out(Body(), self.items(shown), shown, self.totals.last_page, None)
         return assemble(shown, body, wanted, self.totals, cutter=cutter)
@@ -368,7 +368,7 @@ class Book:
         return made
 
     def results(self) -> list[FreshResult]:
-        """What is archived, in full."""
+        """Return all archived results in full."""
         return [
             FreshResult(UUID(uuid), text, count(text), parts)
             for row in self._kept()
@@ -378,7 +378,7 @@ class Book:
         ]
 
     def new_cut(self, wanted: Profile, forms: Sequence[FreshForm] = ()) -> Cut:
-        """A cut that is made now: app/services/conversations/cuts.py."""
+        """Make a new cut, as app/services/conversations/cuts.py does."""
         about = self.basis(wanted, forms)
         plan = cut.plan(about)
         if least := cut.least_head(plan, self.material(plan), READER):
@@ -391,7 +391,7 @@ class Book:
         return cut.CutBasis(entries, self.totals, self.language, wanted, frame, number, forms=forms)
 
     def entries(self, bound: int) -> list[Entry]:
-        """The newest entries, as app/store/windows.py reads them."""
+        """Return the newest entries, as app/store/windows.py reads them."""
         known = [row.entry for row in self._kept()]
         start = next((e for e in reversed(known) if e.short_before <= bound), None)
         if start is None:
@@ -401,7 +401,7 @@ class Book:
         return opener + [e for e in known if e.seq >= start.group]
 
     def material(self, plan: CutPlan) -> Material:
-        """What is known, as app/store/heads.py reads it."""
+        """Return the material of a head, as app/store/heads.py reads it."""
         last, gone = plan.last_page, plan.cut.condensed_from
         chapters = [chapter for chapter in self.chapters if chapter.last_page <= last]
         listable = set(plan.read(chapters, count))
@@ -425,7 +425,7 @@ class Book:
         return PageEntry(page, *title, tuple(told), *self.recalls.get(page, (0, 0)), day=rows[0].day)
 
     def items(self, shown: Cut) -> list[Item]:
-        """The rows of a cut's zones, as app/store/windows.py reads them."""
+        """Return the rows of a cut's zones, as app/store/windows.py reads them."""
         rows = [row for row in self._kept() if row.entry.seq >= shown.condensed_from or row.entry.seq == shown.pinned]
         return [self._item(row, shown) for row in rows if row.entry.kind != "prompt"]
 
@@ -467,7 +467,7 @@ class Book:
 
 
 def plain(row: Row) -> str:
-    """The words of a prompt, as they go into the system section."""
+    """Return the words of a prompt, as the system section shows them."""
     content = row.shape.view[0]["content"]
     if isinstance(content, str):
         return content
@@ -475,7 +475,7 @@ def plain(row: Row) -> str:
 
 
 def read_whole(transcript: Transcript, policy: Policy) -> Iterator[Book]:
-    """The same book after each of a transcript's batches."""
+    """Yield the same book after each of a transcript's batches."""
     book = Book(policy)
     for batch in transcript.batches:
         book.append(batch)

@@ -60,7 +60,7 @@ class CallPlan:
 
 @dataclass(frozen=True)
 class Loop:
-    """An agent's turn with tool calls, and their results; ``rounds`` of them one after the other."""
+    """An agent's turn with ``rounds`` of tool calls and their results."""
 
     anthropic: bool
     calls: tuple[CallPlan, ...]
@@ -68,15 +68,15 @@ class Loop:
     rounds: int = 1
     backwards: bool = False
     is_apart: bool = False
-    """In Anthropic form: each result in a message of its own."""
+    """In Anthropic form: whether each result has a message of its own."""
     beside: Text | None = None
-    """In Anthropic form: what the user says beside the (last) results."""
+    """In Anthropic form: the user's text beside the (last) results."""
     thinking: bool = False
 
 
 @dataclass(frozen=True)
 class Stray:
-    """A result that nobody asked for."""
+    """A result without a call."""
 
     anthropic: bool
     text: Text
@@ -238,7 +238,7 @@ class Transcript:
 
     steps: tuple[Step, ...]
     sizes: tuple[int, ...]
-    """Of the batches, over and over."""
+    """The sizes of the batches, repeated as often as necessary."""
     reuse_ids: bool
 
     @cached_property
@@ -260,7 +260,7 @@ sizes = st.lists(st.integers(1, 5), min_size=1, max_size=4).map(tuple)
 
 @st.composite
 def mixed(draw: st.DrawFn) -> Transcript:
-    """A conversation of a few steps, or of the same steps several times over."""
+    """Draw a conversation of a few steps, or of the same steps repeated several times."""
     times, max_steps = draw(st.sampled_from(((1, 12), (1, 12), (3, 8), (6, 5))))
     leading = draw(st.lists(st.builds(Say, st.sampled_from(("system", "developer")), brief), max_size=2))
     steps = draw(st.lists(st.one_of(turns, turns, turns, loops, loops, strays), min_size=1, max_size=max_steps))
@@ -280,7 +280,7 @@ short_loops = st.builds(
 
 @st.composite
 def long_talks(draw: st.DrawFn) -> Transcript:
-    """Question and answer, now and then by way of a tool, over many pages."""
+    """Draw questions and answers, now and then with a tool call, over many pages."""
     rounds = draw(st.lists(st.tuples(asked, st.none() | short_loops, answered), min_size=1, max_size=4))
     steps = [step for turn in rounds for step in turn if step is not None]
     times = draw(st.integers(20, 80)) // len(rounds)

@@ -1,4 +1,4 @@
-"""Deciding what an append writes: tests of what the invariants of windows do not show."""
+"""The decisions of an append: tests of everything that the invariants of windows do not show."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ LONG = "a long result " * 20
 
 
 class NoReader(BookReader):
-    """Of messages that were read before."""
+    """Fails if a message that was analysed before is analysed again."""
 
     def lines(self, placement: Placement, line: str | None) -> LinesOfMessage:
         raise AssertionError(placement, line)
@@ -94,7 +94,7 @@ def test_a_page_is_indexed_as_it_closes_from_what_is_stored_and_what_arrives() -
 
 @given(transcripts())
 def test_an_open_page_that_is_remembered_is_the_one_that_is_stored(transcript: Transcript) -> None:
-    """Over appends that close one page each, which those that close several do not tell."""
+    """An append that closes several pages leaves the open page unknown."""
     book, remembered = Book(POLICY), None
     written: list[Append] = []
     for batch in transcript.batches:

@@ -1,4 +1,4 @@
-"""Fitting a window: who goes first when it is tight."""
+"""Fitting a window: what takes precedence in a tight budget."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_loaded_text_is_shown_in_full_until_the_next_user_message() -> None:
     after = book.window(10_000)
     assert "the page the page" not in after.text
     assert after.text.count("was shown in full at the time") == 1
-    assert after.window.number == first.window.number  # a mark stands for it; nothing before it moved
+    assert after.window.number == first.window.number  # a mark replaces it; nothing before it moved
     assert after.texts[:3] == first.texts[:3]
 
 

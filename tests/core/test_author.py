@@ -1,4 +1,4 @@
-"""Whose words a message holds: machines that speak in the user's role are told by the form of their texts."""
+"""Whose words a message holds: machines that speak in the user's role are recognised by the form of their texts."""
 
 from typing import Any
 

@@ -150,5 +150,5 @@ def test_a_room_is_shared_out_fairly(wanted: list[int], room: int) -> None:
     assert all(has <= wants for has, wants in zip(found, wanted, strict=True))
     short = [has for has, wants in zip(found, wanted, strict=True) if has < wants]
     assert all(has <= min(short, default=0) + 1 for has in short)
-    assert not short or max(found) <= max(short) + 1  # what is left over by dividing
+    assert not short or max(found) <= max(short) + 1  # the remainder of the division
     assert not short or sum(found) > room - len(wanted)

@@ -1,4 +1,4 @@
-"""What is learned of a model's tokenizer from what its API reports."""
+"""Learning a model's tokenizer from the usage that its API reports."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ windows = st.integers(1, 1_000_000)
 
 
 def after(charge: Charge, window: int, percent: int, times: int = 1) -> Charge:
-    """The charge after reports of so many percent of the family's formula."""
+    """Return the charge after ``times`` reports of a percent of the family's formula."""
     for _ in range(times):
         predicted = Charge(charge.family, OURS).family.tokens * window // OURS
         found = learn_percent(charge, ReportedUsage(window, predicted * percent // OURS), predicted)

@@ -1,4 +1,4 @@
-"""The map of what left the view: every page is under one line, and the cap decides what is open."""
+"""The map of pages out of view: every page is under one line, and the cap decides which lines are open."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def count(text: str) -> int:
 
 
 def runs(page: ContentsPage) -> list[MapLine]:
-    """The lines that stand for pages without one of their own."""
+    """Return the lines that cover pages without lines of their own."""
     return [line for line in map_lines("\n".join(page.lines)) if line.first_page not in page.listed]
 
 
@@ -59,7 +59,7 @@ def entry(page: int, *, recalls: int = 0, recalled_at: int = 0, lines: int = 0, 
 
 
 def told(pages: int, gap_hours: int = 0, every: int = 6) -> list[ToldPage]:
-    """Pages whose subject changes every so many, with a silence before each change."""
+    """Return pages whose subject changes after ``every`` pages, with a silence before each change."""
     now, found = datetime(2030, 1, 1, tzinfo=UTC), []
     for page in range(1, pages + 1):
         now += timedelta(hours=gap_hours if page % every == 1 else 0, minutes=1)
@@ -84,7 +84,7 @@ def text_of(page: ContentsPage) -> str:
 
 
 def covered(page: ContentsPage) -> list[int]:
-    """The pages under lines, each as often as it is under one."""
+    """Return the pages under lines, each as often as it is under one."""
     in_runs = [number for run in runs(page) for number in range(run.first_page, run.last_page + 1)]
     return sorted([*page.listed, *in_runs])
 

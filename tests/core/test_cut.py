@@ -1,4 +1,4 @@
-"""Cuts: what a head reads, and what it may weigh."""
+"""Cuts: which pages a head reads, and how many tokens it can have."""
 
 from __future__ import annotations
 

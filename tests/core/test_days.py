@@ -1,4 +1,4 @@
-"""Date lines: where they stand, what they weigh, and which day a page is of."""
+"""Date lines: their places, their tokens, and the day of a page."""
 
 from __future__ import annotations
 

@@ -81,7 +81,7 @@ def test_opaque_items_say_which_call_they_came_before() -> None:
 
 
 def told(reader: AnswerReader, events: Sequence[dict[str, Any]]) -> tuple[AnswerSoFar, dict[str, Any]]:
-    """An answer's pieces, and what a Messages client gets."""
+    """Return an answer read from events, and the same for a Messages client."""
     said, writer = AnswerSoFar.start(ToolOwners((), ())), MessagesWriter("msg_1", "m")
     said, passed = said.feed_all(chunk for event in events for chunk in reader.feed(event))
     said, held = said.end_round()

@@ -1,4 +1,4 @@
-"""What a query's vector is made from, and where it is moved to."""
+"""The text of which a query's vector is made, and how the vector is moved."""
 
 from __future__ import annotations
 

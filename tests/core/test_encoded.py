@@ -1,4 +1,4 @@
-"""Files as base64 within a text are marks; what merely looks like it stays as it is."""
+"""Base64 files within a text become marks; texts that merely look like base64 do not change."""
 
 from __future__ import annotations
 

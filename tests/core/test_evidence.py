@@ -1,4 +1,4 @@
-"""What the results of a query may bring into a window."""
+"""Which results of a query can be shown in a window."""
 
 from dataclasses import dataclass
 
@@ -19,7 +19,7 @@ class Result:
 
 @st.composite
 def results(draw: st.DrawFn) -> list[Result]:
-    """Some results, best first, each once."""
+    """Draw different results, best first."""
     scores = sorted(draw(st.lists(st.floats(-5, 30), max_size=30)), reverse=True)
     return [Result(number, score, draw(st.booleans())) for number, score in enumerate(scores)]
 

@@ -1,4 +1,4 @@
-"""What a model counts of a text: by its family's formula, from a few integers."""
+"""A model's tokens of a text, by its family's formula and from a few integers."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def test_a_deployments_row_names_a_family() -> None:
 def test_calls_are_charged_as_the_longest_template_writes_them(
     counter: TokenCounter, calls: int, prompt_tokens: int
 ) -> None:
-    """``prompt_tokens``: what mistral-common 1.13.1 makes of them for its template v3."""
+    """``prompt_tokens``: the count of mistral-common 1.13.1 for its template v3."""
     function = {"name": "get_weather", "arguments": '{"city": "Paris", "days": 3}'}
     ids = ["abcdefghi", "abcdefghj"][:calls]
     called: dict[str, Any] = {

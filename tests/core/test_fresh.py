@@ -1,4 +1,4 @@
-"""Fresh tool results: in full until the next user message, wherever they fit in what is free when they come."""
+"""Fresh tool results: shown in full until the next user message, if they fit into the free room on arrival."""
 
 from __future__ import annotations
 

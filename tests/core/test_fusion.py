@@ -1,4 +1,4 @@
-"""Of each memory the best score counts, and an expansion pushes out nothing that the query itself finds."""
+"""Each memory counts with its best score, and an expansion displaces no result of the query itself."""
 
 from dataclasses import dataclass
 

@@ -10,7 +10,7 @@ from tests.core.conversations import Message, calls, result, user
 
 
 def body(*messages: Message) -> tuple[list[list[int]], list[int], list[Message]]:
-    """The seqs of the units that are shown, those held back, and the chat messages shown."""
+    """Return the seqs of the units shown, the seqs held back, and the chat messages shown."""
     book = Book()
     book.append(messages)
     shown, held_back = units(book.items(book.window(100_000).cut))

@@ -1,4 +1,4 @@
-"""What becomes of an agent's event, as a value."""
+"""The decision about an agent's event, as a value."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def of(sent: Any, agent: Agent = "claude-code") -> Event:
 
 @given(names, st.dictionaries(fields, json_values), st.integers(0, 9))
 def test_what_is_stored_is_whole_and_what_is_refused_names_its_field(name: str, data: Any, seq: int) -> None:
-    """A result never without its call, nor a call without its result."""
+    """A result is never stored without its call, nor a call without its result."""
     try:
         decided = plan(of(event(name, **data)))
     except Invalid as error:

@@ -1,7 +1,7 @@
 """The seven invariants of the window, over whole conversations (docs: "The invariants").
 
-A transcript is replayed batch by batch through the executable specification in ``book.py``; every invariant looks at
-every book and every window on the way, in both forms. The replay costs far more than the looking, so there is one.
+A transcript is replayed batch by batch through the executable specification in ``book.py``, and every invariant checks
+every book and every window on the way, in both forms. There is one replay, because it costs far more than the checks.
 """
 
 from __future__ import annotations
@@ -53,15 +53,15 @@ budgets = st.sampled_from((40, 100, 150, 250, 400, 800, 1500, 3000, 6000, 12_000
 
 @dataclass(frozen=True)
 class Setting:
-    """Everything but the conversation."""
+    """Everything except the conversation."""
 
     policy: Policy
     budget: int
     recalls: tuple[int, ...]
     jobs: tuple[int, ...] = ()
-    """How many pages are indexed after each batch, over and over; the summary with the first of them."""
+    """How many pages are indexed after each batch, cyclically; the summary comes with the first of them."""
     hours: int = 0
-    """Between two batches."""
+    """The hours between two batches."""
 
 
 scenes = st.builds(
@@ -75,7 +75,7 @@ scenes = st.builds(
 
 
 def books(transcript: Transcript, scene: Setting) -> Iterator[Book]:
-    """One book after each batch; now and then a page is recalled, or jobs are done."""
+    """Yield the book after each batch. Now and then a page is recalled, or jobs are done."""
     book = Book(scene.policy)
     for i, batch in enumerate(transcript.batches):
         book.append(batch)
@@ -90,7 +90,7 @@ def books(transcript: Transcript, scene: Setting) -> Iterator[Book]:
 
 
 def window(book: Book, budget: int, form: Format) -> Seen | None:
-    """The window, or none if the budget is too small."""
+    """Return the window, or None if the budget is too small."""
     try:
         return book.window(budget, form)
     except BudgetTooSmall:
@@ -98,7 +98,7 @@ def window(book: Book, budget: int, form: Format) -> Seen | None:
 
 
 def last_windows(transcript: Transcript, scene: Setting) -> dict[Format, Seen]:
-    """The newest window of each form that fits the budget."""
+    """Return the newest window of each form that fits the budget."""
     last: dict[Format, Seen] = {}
     for book in books(transcript, scene):
         last |= {form: seen for form in FORMATS if (seen := window(book, scene.budget, form)) is not None}
@@ -109,12 +109,12 @@ CALLS = (CallPlan("search", Text(0, 5)), CallPlan("recall_page", Text(0, 1)), Ca
 WISHES_GROW = Transcript(
     (Loop(False, CALLS, Text(6, 5), thinking=True), Say("user", Text(0, 1))) * 6, sizes=(1,), reuse_ids=False
 )
-"""More is kept in mind than a small head has room for, once a message that said it has left."""
+"""More memories are pinned than a small head has room for, once a message that stated one has left."""
 
 
 SHORT = (CallPlan("search", Text(0, 1), "once", True), CallPlan("search", Text(0, 1), "late", True))
 SHORT_RESULTS = Transcript((Loop(False, SHORT, Text(0, 1), thinking=True), Say("user", Text(0, 20))), (1,), False)
-"""They are shorter than what would say that they are cut."""
+"""Results that are shorter than the mark of a cut result."""
 
 
 @example(SHORT_RESULTS, Setting(Policy(1, summary_enabled=False), budget=250, recalls=(), jobs=()))
@@ -198,7 +198,7 @@ def compact(value: object) -> str:
 
 
 def str_contents(seen: Seen) -> list[str]:
-    """Each message's content as one text."""
+    """Return each message's content as one text."""
     return [
         m["content"] if isinstance(m["content"], str) else "".join(b.get("text", "") for b in m["content"] or [])
         for m in seen.messages
@@ -273,7 +273,7 @@ def items_of(seen: Seen) -> list[Item]:
 
 
 def marks_of(row: Row) -> Iterator[str]:
-    """What must be found of a message: the number its text begins with, or what stands for it."""
+    """Yield the texts that a window must have for a message: the number its text begins with, or a replacement."""
     draft = row.placement.draft
     if draft.text.startswith("#"):
         yield draft.text.split(" ")[0]
@@ -303,7 +303,7 @@ def the_same_call_has_the_same_window(book: Book, seen: Seen, form: Format) -> N
 
 
 def is_one_cut(before: Seen, after: Seen) -> bool:
-    """And the same system prompt, which can still be being given."""
+    """Return whether both have the same cut and system prompt, which can still be growing."""
     return before.window.number == after.window.number and before.wanted.fixed == after.wanted.fixed
 
 
@@ -427,7 +427,7 @@ def every_rendered_message_has_an_origin(seen: Seen, form: Format) -> None:
     assert len(found) == len(seen.messages)
     shown = [placed for origin in found for placed in origin.placed if placed.seq]
     seqs, body = list(dict.fromkeys(p.seq for p in shown)), [p.seq for p in seen.window.body if p.seq]
-    assert seqs == [seq for seq in dict.fromkeys(body) if seq in seqs]  # there are none that say nothing
+    assert seqs == [seq for seq in dict.fromkeys(body) if seq in seqs]  # none is empty
 
 
 def at_most_four_cache_breakpoints_are_set(seen: Seen, form: Format) -> None:

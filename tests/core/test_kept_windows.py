@@ -1,4 +1,4 @@
-"""A window made of what the last one kept equals the one made anew, byte for byte."""
+"""A window made from the parts of the last one equals a newly made window, byte for byte."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ from tests.core.test_invariants import FORMATS, SHORT_RESULTS, Setting, books, m
 
 @dataclass
 class Kept:
-    """The windows of one budget and form, each made of the last: app/services/conversations/context.py."""
+    """The windows of a budget and form, each made from the last, as in app/services/conversations/context.py."""
 
     form: Format
     parts: WindowParts | None = None
     printed: Sequence[Printed] = ()
     most: int = 0
-    """Of the body, what was settled at most."""
+    """The largest number of settled messages in a body."""
     cuts: int = 0
     known: int = 0
-    """Of the cuts, those whose parts the last one's were enough for."""
+    """The number of cuts for which the parts of the last one sufficed."""
 
     def shown(self, book: Book, cut: Cut, wanted: Profile, anchored: Anchored | None) -> tuple[Window, Rendered]:
         items, parts = book.items(cut), None
@@ -69,7 +69,7 @@ def laid_out(
 
 
 def look(book: Book, kept: Kept, budget: int, anchored: Anchored | None) -> None:
-    """Compare the window of kept parts with the one made anew."""
+    """Compare the window made from kept parts with a newly made one."""
     wanted = book.profile(budget, kept.form)
     cut = book.shown_cut(wanted)
     window, rendered = kept.shown(book, cut, wanted, anchored)
@@ -115,7 +115,7 @@ def test_the_parts_of_a_cut_are_those_of_the_last_one() -> None:
 
 
 def calls_of(book: Book, kept: Kept) -> int:
-    """Calls that the window takes after another turn, in Python and C."""
+    """Return the number of Python and C calls that the window takes after another turn."""
     counted = 0
 
     def note(_frame: object, event: str, _arg: object) -> None:

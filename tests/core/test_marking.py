@@ -1,4 +1,4 @@
-"""Marks for a prompt cache stand behind what later requests repeat."""
+"""Marks for a prompt cache are placed after the messages that later requests repeat."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading what callers send, and refusing it with the place of what is wrong."""
+"""Reading callers' messages, and refusing invalid ones with the place of the problem."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ USER = {"role": "user", "content": "hello"}
 
 
 def refused(message: Any) -> list[tuple[str, str]]:
-    """Place (from the message on) and rule of each problem."""
+    """Return the place (within the message) and the rule of each problem."""
     with pytest.raises(Invalid) as caught:
         read([message], Limits())
     return [(".".join(map(str, e["loc"][3:])), e["msg"]) for e in caught.value.errors]

@@ -1,4 +1,4 @@
-"""The tail of a window: the best passages that fit, with as little around them as tells when and by whom."""
+"""The tail of a window: the best passages that fit, with just enough around them to show the time and the speaker."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -7,7 +7,7 @@ from app.core.window.packing import PASSAGE_TOKENS_MIN, FoundPassage, pack
 
 
 def count(text: str) -> int:
-    """A token for each word and each line end."""
+    """Count a token for each word and each line end."""
     return len(text.split()) + text.count("\n")
 
 

@@ -22,7 +22,7 @@ SHARES = shares(10_006, POLICY)
 
 
 def history(*pages: list[tuple[int, int]]) -> list[Entry]:
-    """Entries of pages, each a list of (full, short); every page begins with its user message."""
+    """Return the entries of pages, each a list of (full, short) that begins with a user message."""
     entries: list[Entry] = []
     full = short = 0
     for page, messages in enumerate(pages, 1):
@@ -40,7 +40,7 @@ def totals(entries: list[Entry]) -> Totals:
 
 
 def small_pages(messages: int) -> list[Entry]:
-    """Pages of 5 messages of 100 tokens."""
+    """Return pages of 5 messages of 100 tokens."""
     return history(*([(100, 40)] * min(5, messages - done) for done in range(0, messages, 5)))
 
 
@@ -105,7 +105,7 @@ def test_a_page_is_cut_inside_if_too_few_messages_would_stay() -> None:
 
 
 def fresh_results(count: int, size: int) -> list[Entry]:
-    """A question, and calls with a fresh result each."""
+    """Return a question, and calls with a fresh result each."""
     entries = history([(100, 100)])
     for _ in range(count):
         last = entries[-1]

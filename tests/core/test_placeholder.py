@@ -1,4 +1,4 @@
-"""What stands for an archived result, in both languages."""
+"""The placeholder of an archived result, in both languages."""
 
 from __future__ import annotations
 

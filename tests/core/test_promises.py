@@ -1,4 +1,4 @@
-"""The checker of windows finds each broken promise, and nothing in windows that keep them."""
+"""The checker of windows finds each broken promise, and reports nothing for windows that keep them."""
 
 from dataclasses import replace
 from typing import Any

@@ -1,4 +1,4 @@
-"""Stored text as it is quoted, and Quire's frames that nothing quoted can leave."""
+"""Quotations of stored text, and Quire's frames, which no quoted text can leave."""
 
 from __future__ import annotations
 
@@ -56,13 +56,13 @@ languages = st.sampled_from(("zh", "en"))
 
 
 def frames(text: str) -> int:
-    """Openings and closings of frames, however they are written."""
+    """Return the number of openings and closings of frames in any notation."""
     squeezed = "".join(text.lower().split())
     return squeezed.count("<quire-") + squeezed.count("</quire-")
 
 
 def headers(text: str, first: int, last: int) -> list[str]:
-    """What begins the lines of a quotation between the lines of its frame, up to the first colon."""
+    """Return the beginnings of a quotation's lines within its frame, up to the first colon."""
     found = text.splitlines()[first:last]
     return [line.split(":", 1)[0] for line in found if line.strip() and not line.startswith("  ")]
 

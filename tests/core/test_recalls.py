@@ -1,4 +1,4 @@
-"""What recall tools bring in is in full until the next user message; where it does not fit, a cut comes sooner."""
+"""Texts that recall tools load are shown in full until the next user message. If they do not fit, a cut is made."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def turn(tokens: int) -> list[Message]:
 
 
 def brought_in(book: Book, budget: int) -> str:
-    """The most that a tool brings in."""
+    """Return the largest text that a tool loads."""
     return "r" * 4 * (recall_room(book.profile(budget).shares).most - 1)
 
 
@@ -77,4 +77,4 @@ def test_a_cut_that_a_recall_brought_forward_stays_when_its_page_is_over() -> No
     book.append([user("thanks")])
     after = book.window(4_000)
     assert after.cut == cut.cut
-    assert after.stable[: len(cut.window.body) - 1] == cut.stable[: len(cut.window.body) - 1]  # then the mark
+    assert after.stable[: len(cut.window.body) - 1] == cut.stable[: len(cut.window.body) - 1]  # the mark follows

@@ -1,4 +1,4 @@
-"""What becomes of a question that a model's API refused for good."""
+"""Questions that a model's API refused for good."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""A window as either API takes it."""
+"""Windows in the forms of both APIs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.core.conversations import Message, calls, result, user
 
 
 def window(*messages: Message, head: str = "", tail: tuple[str, ...] = (), marks: tuple[int, ...] = ()) -> Window:
-    """A window that shows messages as they are; ``marks`` are the ones with a cache breakpoint."""
+    """Return a window that shows messages unchanged. ``marks``: indices of messages with a cache breakpoint."""
     body = tuple(
         Placed(i, 1, "verbatim", m["role"], dumps(m), 1, 10, cache_mark=i in marks) for i, m in enumerate(messages)
     )

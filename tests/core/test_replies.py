@@ -1,4 +1,4 @@
-"""Replies of models, good and bad, in both languages."""
+"""Good and bad replies of models, in both languages."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ NOTHING = wording_of("")
 
 
 def fault_of(reply: str, covered: str) -> str | None:
-    """Judge a reply that replaces a summary as long as the text it covers."""
+    """Judge a reply that replaces a summary of the same length as the covered text."""
     made_of = Covered(wording_of(covered), script_counts(covered))
     return summary_fault(reply, script_counts(reply), made_of, made_of.wording.content)
 
@@ -104,7 +104,7 @@ def test_bad_replies_are_named(name: str) -> None:
 
 @given(st.text(max_size=40), st.text(max_size=400))
 def test_repeating_without_end_loops(unit: str, before: str) -> None:
-    """However it begins, and whatever is repeated."""
+    """This holds for any beginning and any repeated unit."""
     assert loops(wording_of(before + f"{unit} a " * 600), NOTHING)
 
 
@@ -135,7 +135,7 @@ def test_no_text_is_foreign_to_itself(scripts: tuple[int, int]) -> None:
 
 @pytest.mark.parametrize(("quoted", "said"), [(CHINESE, ENGLISH), (ENGLISH, CHINESE)])
 def test_a_quotation_is_not_strange(quoted: str, said: str) -> None:
-    """A tool's result in another language than people's messages."""
+    """The quotation is a tool's result in another language than people's messages."""
     covered = Covered(wording_of(said + "\n" + quoted), script_counts(said))
     assert not is_strange(wording_of(quoted), script_counts(quoted), covered)
     assert is_strange(wording_of(quoted), script_counts(quoted), Covered(wording_of(said), script_counts(said)))

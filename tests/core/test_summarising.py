@@ -1,4 +1,4 @@
-"""When a summary is due, what one call takes, and how a text comes under its cap."""
+"""When a summary is due, how much one call covers, and how a text is fitted to its cap."""
 
 from hypothesis import given
 from hypothesis import strategies as st

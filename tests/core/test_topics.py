@@ -1,4 +1,4 @@
-"""When two names are one topic, and which topics a head names."""
+"""When two names mean one topic, and which topics a head names."""
 
 import pytest
 from hypothesis import given

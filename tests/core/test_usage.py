@@ -1,4 +1,4 @@
-"""What a proxied request used and costs."""
+"""The usage and cost of a proxied request."""
 
 import json
 from typing import Any

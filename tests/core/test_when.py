@@ -1,4 +1,4 @@
-"""Expressions of days, by a table of them, and what holds of every text."""
+"""Expressions of days, by a table, and properties of every text."""
 
 from datetime import date, timedelta
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What models are told of a search."""
+"""The words in which models learn the results of a search."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""No step of the event loop is long, whatever is asked for: a service that serves one request at a time is none."""
+"""No request causes a long step of the event loop, during which the service could serve nobody else."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.providers import fake_openai as fake
 from tests.providers.fake_openai import FakeOpenAI
 
 LONG = bool(os.environ.get("QUIRE_LONG"))
-"""Every kind of text in every place: minutes of CPU time."""
+"""Whether to try every kind of text in every place, which takes minutes of CPU time."""
 CLIENTS = 24
 ATTEMPTS = 3
 JSON = {"content-type": "application/json"}
@@ -35,7 +35,7 @@ WORDS = "tea river launch budget harbour copper window letter engine garden 龙�
 
 
 def prose(seed: int, characters: int) -> str:
-    """Sentences of words, each text its own."""
+    """Return sentences of random words, different for each seed."""
     rng = Random(seed)
     sentences = [" ".join(rng.choices(WORDS, k=12)).capitalize() + f" {rng.random()}. " for _ in range(200)]
     return "".join(rng.choices(sentences, k=characters // 70 + 1))[:characters]
@@ -53,14 +53,14 @@ TEXTS: dict[str, Callable[[int], str]] = {
     "NUL": lambda size: "a\0" * (size // 2),
     "emoji": lambda size: "👩‍👩‍👧‍👦" * (size // 7),
 }
-"""Texts of about a size that are hard on what reads them."""
+"""Texts of about a size that are hard on the functions that read them."""
 
 
 Work = Callable[["Caller"], Awaitable[None]]
 
 
 class Caller:
-    """A client that says what it is answered with, if that is no success."""
+    """A client that fails with the text of an error answer."""
 
     def __init__(self, http: httpx.AsyncClient) -> None:
         self.http = http
@@ -95,7 +95,7 @@ def dialogue(first: int, turns: int) -> list[Json]:
     return [message for n in range(first, first + turns) for message in turn(n, words=20)]
 
 
-# --- What is there before -------------------------------------------------------------------------------
+# --- The data before the requests -----------------------------------------------------------------------
 
 
 async def long_conversation(caller: Caller) -> None:
@@ -109,11 +109,11 @@ async def many_memories(caller: Caller) -> None:
         await caller.append("told", turns)
 
 
-# --- What is asked --------------------------------------------------------------------------------------
+# --- The requests ---------------------------------------------------------------------------------------
 
 
 async def steps(caller: Caller) -> None:
-    """What an agent does at each turn."""
+    """Send the requests of an agent's turn."""
     for n in range(10):
         where = f"steps {id(caller)} {n % 2}"
         await caller.append(where, turn(n), {"include": "context", "budget": 8000})
@@ -155,10 +155,10 @@ async def archives(caller: Caller) -> None:
 
 
 async def largest(caller: Caller) -> None:
-    """As many messages as may be, and one that is very long.
+    """Send as many messages as allowed, and a very long one.
 
-    Not one of 20,000,000 characters, the longest that may be: a statement is encoded in one step, at some three
-    milliseconds a megabyte, and a thread would hold the interpreter for as long.
+    It has less than the allowed 20,000,000 characters: a statement is encoded in one step, at some three
+    milliseconds a megabyte, and a thread would hold the interpreter for the same time.
     """
     await caller.append("largest", [m for n in range(500) for m in (user(prose(n, 6_000)), assistant(f"yes {n}"))])
     await caller.append("largest", [user("q"), call("a"), result("a", prose(9, 8 * MEGABYTE))], key="largest")
@@ -283,7 +283,7 @@ async def tools(caller: Caller) -> None:
 
 
 async def grepped(caller: Caller) -> None:
-    """Texts of very many lines, and of one: each is compared line by line, most lines match."""
+    """Search texts of very many lines and of one line. Each is compared line by line, and most lines match."""
     blank, whole = "\n" * 900_000, "Ｔｅａ " * 200_000
     await caller.append("grepped", [user(blank), assistant(f"é{blank}"), user(whole), assistant("yes")])
     for pattern in ("[a-s]", "[t].a", "no such words"):
@@ -310,7 +310,7 @@ async def mcp(caller: Caller) -> None:
 
 
 async def moved(caller: Caller) -> None:
-    """Taken out, put in, erased."""
+    """Export, import and erase a user."""
     lines = (await caller.get(path("told", "export"))).content.replace(b'"told"', b'"moved"').replace(b'"u"', b'"w"')
     sent = {"content-type": "application/x-ndjson"}
     fresh = b"\n".join(_without_ids(line) for line in lines.splitlines())
@@ -376,7 +376,7 @@ WORKS: list[Work] = [
 
 
 async def load(url: str, works: Sequence[Work]) -> None:
-    """All of it, so many things at a time."""
+    """Do all works, several at a time."""
     left = deque(works)
     async with httpx.AsyncClient(base_url=url, timeout=300, limits=httpx.Limits(max_connections=CLIENTS)) as http:
 
@@ -391,7 +391,7 @@ async def load(url: str, works: Sequence[Work]) -> None:
 
 @contextmanager
 def watched(environment: dict[str, str], folder: Path) -> Iterator[tuple[str, Callable[[], list[LongStep]]]]:
-    """The URL of the service in a process of its own, and what ends it and tells its long steps."""
+    """Yield the URL of a service in a separate process, and a function that ends it and returns its long steps."""
     with (folder / "log").open("w+") as log:
         process = subprocess.Popen(
             [sys.executable, "-m", "tests.load.watched"],
@@ -419,7 +419,7 @@ def watched(environment: dict[str, str], folder: Path) -> Iterator[tuple[str, Ca
 
 
 def reply(request: Json) -> str | Json:
-    """A worker's model, and one behind a proxy."""
+    """Reply as the worker's model, and as the one behind the proxy."""
     try:
         return Model()(request)
     except ValueError:
@@ -427,7 +427,7 @@ def reply(request: Json) -> str | Json:
 
 
 def long_steps(environment: dict[str, str], folder: Path) -> list[LongStep]:
-    """The steps that were too long while a service of its own was asked for everything."""
+    """Return the steps that were too long while a separate service handled all requests."""
     with watched(environment, folder) as (url, end):
         asyncio.run(load(url, [long_conversation, many_memories]))
         asyncio.run(load(url, WORKS))
@@ -437,7 +437,7 @@ def long_steps(environment: dict[str, str], folder: Path) -> list[LongStep]:
 def test_no_step_of_the_event_loop_takes_longer_than_50_ms_of_cpu(
     postgres: EmbeddedPostgres, data_dir: Path, delete_every_row: Callable[[], None], tmp_path: Path
 ) -> None:
-    """A host that takes the CPU away for a while makes any step long, so only those count that are long every time."""
+    """A host that takes the CPU away makes any step long, so only steps that are long every time count."""
     always: list[LongStep] | None = None
     with FakeOpenAI(reply=reply) as api:
         environment = {
@@ -460,7 +460,7 @@ def test_no_step_of_the_event_loop_takes_longer_than_50_ms_of_cpu(
 
 
 async def burn(seconds: float, *, seen: bool = False) -> None:
-    """As much CPU time, and on until somebody has looked."""
+    """Burn CPU time, and with ``seen`` go on until the step was observed."""
     loop = asyncio.get_running_loop()
     assert isinstance(loop, WatchedLoop)
     begun = time.thread_time()

@@ -1,10 +1,10 @@
-"""`quire serve` on an event loop that says which of its steps held it up: see tests/probes.py.
+"""`quire serve` on an event loop that reports its long steps: see tests/probes.py.
 
-As a process of its own, so that who calls it is not in it::
+It is a separate process, so that its caller does not run in it::
 
-    python -m tests.load.watched     the environment says the settings, with DATABASE_URL
+    python -m tests.load.watched     the environment holds the settings, with DATABASE_URL
 
-It says its URL, and serves until its input ends; then it says the steps that were too long, a JSON object a line.
+It prints its URL, and serves until its input ends. Then it prints the steps that were too long, a JSON object a line.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def main() -> None:
 
 
 class _Server(Server):
-    """That of `quire serve`. Nobody waits for it before it listens, so what comes before does not count."""
+    """The server of `quire serve`. Steps before it listens do not count, because nobody waits for them."""
 
     def __init__(self, app: FastAPI, settings: Settings, loop: WatchedLoop) -> None:
         super().__init__(app, settings, "{url}".format)

@@ -1,4 +1,4 @@
-"""Conversations to work on, and the rows of work as they are."""
+"""Fixtures: conversations with work, and the rows of the work table."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -13,5 +13,5 @@ Rows = Callable[[], Awaitable[list[dict[str, Any]]]]
 
 @pytest.fixture
 def jobs(database: Database) -> Rows:
-    """Ann's work, every column."""
+    """Return Ann's work with all columns."""
     return lambda: rows(database, ANN)

@@ -1,4 +1,4 @@
-"""What the tests of the work table share."""
+"""Helpers of the tests of the work table."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -49,7 +49,7 @@ async def rows(database: Database, tenant: UUID = ANN) -> list[dict[str, Any]]:
 async def pass_time(
     database: Database, tenant: UUID = ANN, *, seconds: float = 3600, only: Sequence[str] = KINDS
 ) -> None:
-    """As if that long had gone by for everything that is due some time."""
+    """Move all times of the work table back, as if time had passed."""
     async with database.begin(tenant) as tx:
         rows = await tx.fetch(
             "SELECT id, due, created_at FROM work WHERE tenant_id = $1 AND kind = ANY ($2::text[]) FOR UPDATE",
@@ -63,7 +63,7 @@ async def pass_time(
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    """Fails when it does not hold in time."""
+    """Wait for a condition. Fails if it does not become true in time."""
     async with asyncio.timeout(30):
         while not condition():  # noqa: ASYNC110 - there is nothing to wait on but what it asks
             await asyncio.sleep(0.005)

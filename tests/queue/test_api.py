@@ -20,7 +20,7 @@ BURY = "UPDATE work SET failed_at = now(), attempts = 3, error = 'RefusedInput: 
 
 @pytest.fixture
 def three(client: httpx.Client) -> httpx.Client:
-    """A conversation with three closed pages, which nobody indexes."""
+    """Return a client whose conversation has three closed pages that nobody indexes."""
     append(client, "c", [message for number in range(4) for message in turn(number)])
     return client
 

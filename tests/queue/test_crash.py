@@ -8,7 +8,7 @@ pytestmark = pytest.mark.slow
 
 
 def test_no_kill_loses_a_turn_or_a_job_or_does_one_twice() -> None:
-    """Some kills; the seconds are for slow machines. `python -m bench.load.crash_work` does more."""
+    """A few kills, with enough seconds for slow machines. `python -m bench.load.crash_work` does more."""
     report = crash({"worker": 3, "api": 1, "postgres": 1}, turns=120, seconds=90, lease=2.0, embeds=False)
     assert report.problems == []
     assert min(report.kills.values()) >= 1

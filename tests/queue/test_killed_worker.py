@@ -1,4 +1,4 @@
-"""A worker that is killed in mid-job: another one does the job, and the attempt counts."""
+"""A worker that is killed during a job: another one does the job, and the attempt counts."""
 
 import asyncio
 import sys

@@ -1,4 +1,4 @@
-"""The loop with handlers of the test's own, on a real database."""
+"""The worker's loop with handlers of the tests, on a real database."""
 
 import asyncio
 from collections import Counter
@@ -23,12 +23,12 @@ pytestmark = pytest.mark.anyio
 
 QUICK = Pace(poll=0.02, reap=0.02, probe=0.05, grace=0.05)
 NEVER = Pace(poll=3600, grace=0.05)
-"""It must be told."""
+"""A pace without polling: the loop must be notified of work."""
 
 
 @dataclass
 class Bench:
-    """What a test does with a loop, and what it sees of it."""
+    """Controls and observes a loop for a test."""
 
     database: Database
     came: asyncio.Event = field(default_factory=asyncio.Event)
@@ -150,7 +150,7 @@ async def test_tenants_take_turns(bench: Bench) -> None:
         await bench.ended(32)
     first, second = [at for at, job in enumerate(bench.seen) if job.tenant == BOB]
     assert first < 4
-    # The first one can last as long as many of Ann's: it waits for a connection to be opened.
+    # The first job can last as long as many of Ann's, because it waits for a new connection.
     assert second <= begun[0] + 2
 
 
@@ -188,7 +188,7 @@ async def test_work_without_a_slot_runs_once_one_is_free(bench: Bench, jobs: Row
 
 
 async def test_unannounced_work_is_found_on_a_busy_worker(bench: Bench) -> None:
-    """Of another lane, and of a tenant that was not there yet."""
+    """The work is in another lane, and of a new tenant."""
     tenants = [ANN]
     for tenant in (ANN, BOB):
         await conversation(bench.database, tenant, "c")
@@ -405,7 +405,7 @@ async def test_a_cancellation_from_within_counts_as_a_failure(bench: Bench, jobs
 
 
 async def test_the_loop_survives_a_database_outage(bench: Bench, database: Database) -> None:
-    """Connections that are cut at any moment cost an attempt's time, never a job."""
+    """Connections that are cut at any moment cost the time of an attempt, but never a job."""
     await conversation(database, ANN, *(f"c{n}" for n in range(12)))
     await put(database, ANN, *(page(f"c{n}", 1) for n in range(12)))
 

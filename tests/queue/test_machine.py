@@ -1,7 +1,7 @@
 """Any order of events against a simple model: nothing is lost, doubled or stuck.
 
-The model knows of each subject what was enqueued and how far it was worked off. After every step the table says the
-same; in the end everything that was wanted can be finished.
+For each subject, the model knows what was enqueued and what was finished. After every step the table must say the
+same, and in the end everything that was enqueued can be finished.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ from tests.queue.kit import ANN, conversation, page, pass_time, put, rows
 T = TypeVar("T")
 
 SUBJECTS: tuple[NewWork, ...] = (page("c", 1), page("c", 2), page("d", 1), enqueue.summary("c", ANN))
-"""Three in one conversation, one in another; all in one lane."""
+"""Three subjects in one conversation and one in another, all in one lane."""
 
 
 @dataclass
 class Job:
-    """What the model knows of a subject."""
+    """The model's state of a subject."""
 
     version: int = 1
     state: str = "waiting"
@@ -48,7 +48,7 @@ class Job:
     excused: int = 0
     is_due: bool = True
     held: list[Claimed] = field(default_factory=list)
-    """Leases that somebody believes in: the last one is good while the job runs."""
+    """Leases that some worker still holds; only the last one is valid, while the job runs."""
 
     def wait(self, *, due: bool) -> None:
         self.state, self.is_due = "waiting", due
@@ -59,7 +59,7 @@ class Job:
 
 
 class Runtime:
-    """Runs coroutines from synchronous rules, on one loop with one pool."""
+    """Runs coroutines for synchronous rules, on one loop with one pool."""
 
     def __init__(self, dsn: str) -> None:
         self._runner = asyncio.Runner()
@@ -137,7 +137,7 @@ class Machine(RuleBasedStateMachine):
             )  # fmt: skip
 
     def _some_lease(self, data: st.DataObject) -> tuple[Job, Claimed, bool]:
-        """One that somebody was given, and whether it is still good."""
+        """Draw a lease that a worker got, and whether it is still valid."""
         good = [(job, job.held[-1]) for job in self.jobs.values() if job.state == "running"]
         every = [(job, lease) for job in self.jobs.values() for lease in job.held]
         often_good = st.sampled_from([*good * 3, *every])
@@ -198,7 +198,7 @@ class Machine(RuleBasedStateMachine):
 
     @rule()
     def everyone_dies(self) -> None:
-        """All leases end and are reaped."""
+        """End and reap all leases."""
         self.run(pass_time(self.database, ANN))
         assert self.run(table.reap(self.database, ANN, lambda: 0.5)) == len(self.running())
         for key in list(self.jobs):
@@ -215,7 +215,7 @@ class Machine(RuleBasedStateMachine):
 
     @rule()
     def wait(self) -> None:
-        """Long enough for every back-off, with all workers alive."""
+        """Let the time of every back-off pass, with all workers alive."""
 
         async def later() -> None:
             async with self.database.begin(ANN) as tx:
@@ -252,7 +252,7 @@ class Machine(RuleBasedStateMachine):
         assert len(busy) == len(set(busy))
 
     def teardown(self) -> None:
-        """Whatever happened, everything that was wanted can still be done."""
+        """Check that everything that was enqueued can still be done, whatever happened."""
         if not self.jobs:
             return
         self.run(pass_time(self.database, ANN))

@@ -1,4 +1,4 @@
-"""What a process counts of itself, and of everybody's work."""
+"""The metrics of a process, and of all work in the table."""
 
 import json
 import logging
@@ -81,7 +81,7 @@ def record(error: Exception | None = None) -> logging.LogRecord:
 
 
 def raised(error: Exception) -> Exception:
-    """The error with a place, and a cause that quotes something."""
+    """Return the error with a traceback, and a cause that quotes something."""
     secrets = {"first": "the first secret"}
     with pytest.raises(type(error)) as caught:
         try:

@@ -1,4 +1,4 @@
-"""Real connections at the same time."""
+"""Races between real connections."""
 
 import asyncio
 from collections import Counter
@@ -28,7 +28,7 @@ async def many(postgres: EmbeddedPostgres, clean: None) -> AsyncIterator[Databas
 
 @pytest.fixture
 async def workers(postgres: EmbeddedPostgres, many: Database) -> AsyncIterator[list[Database]]:
-    """As of processes of their own: one claims one job at a time."""
+    """Yield databases as of separate processes, each of which claims one job at a time."""
     opened = [await Database.connect(postgres.app_dsn, pool_size=2) for _ in range(6)]
     yield opened
     for one in opened:
@@ -60,7 +60,7 @@ async def test_concurrent_workers_never_share_a_conversation(many: Database, wor
 
 
 async def test_no_wake_up_is_lost_while_jobs_end(many: Database, workers: list[Database], jobs: Rows) -> None:
-    """Whatever is enqueued after a claim is claimed again, however closely it meets the finish."""
+    """Work that is enqueued after a claim is claimed again, even if it coincides with the finish."""
     await conversation(many, ANN, "c")
     wanted = 0
     covered = 0
@@ -89,7 +89,7 @@ async def test_no_wake_up_is_lost_while_jobs_end(many: Database, workers: list[D
 
 
 async def test_a_lease_ends_in_one_way_only(many: Database, jobs: Rows) -> None:
-    """Finished, failed, released and reaped at once: one of them has it."""
+    """If a job is finished, failed, released and reaped at once, exactly one of these succeeds."""
     await conversation(many, ANN, "c")
     rng = Random(7)
     for number in range(1, 16):
@@ -116,7 +116,7 @@ async def test_a_lease_ends_in_one_way_only(many: Database, jobs: Rows) -> None:
 
 
 async def test_a_claim_never_waits(many: Database) -> None:
-    """A row that a finishing transaction holds is skipped, and so is one that an append is bumping."""
+    """A row that a finishing transaction or an append has locked is skipped."""
     await conversation(many, ANN, "c", "d")
     await put(many, ANN, page("c", 1), page("d", 1))
     async with many.begin(ANN) as tx:
@@ -126,7 +126,7 @@ async def test_a_claim_never_waits(many: Database) -> None:
 
 
 async def test_a_lost_race_for_a_conversation_is_looked_at_again(many: Database) -> None:
-    """Two claims that both saw the conversation free: the unique index lets one through, the other finds the rest."""
+    """If two claims see the conversation free, the unique index admits one, and the other finds the rest."""
     await conversation(many, ANN, "c", "d")
     await put(many, ANN, page("c", 1), page("c", 2), page("d", 1))
     async with many.begin(ANN) as tx:

@@ -1,4 +1,4 @@
-"""What was paid for is counted once, by day and by conversation, whatever becomes of the conversation."""
+"""Spending is counted once, by day and by conversation, whatever happens to the conversation."""
 
 import asyncio
 

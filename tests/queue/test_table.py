@@ -1,4 +1,4 @@
-"""One thing at a time about the table; test_machine.py tries them in any order, test_races.py at once."""
+"""Single operations on the table; test_machine.py tries them in any order, test_races.py at the same time."""
 
 from contextlib import suppress
 from uuid import uuid4

@@ -23,7 +23,7 @@ TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
 
 
 class Collector:
-    """What was sent, as spans."""
+    """A collector that records the spans sent to it."""
 
     def __init__(self) -> None:
         self.spans: list[Any] = []

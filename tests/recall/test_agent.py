@@ -1,4 +1,4 @@
-"""The recall agent over HTTP, with an LLM that follows a script, and without one."""
+"""The recall agent over HTTP, with an LLM that follows a script and without an LLM."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -21,7 +21,7 @@ Step = Callable[[list[Json]], Json]
 
 
 def calls(*wanted: tuple[str, Json]) -> Json:
-    """A reply that calls tools."""
+    """Return a reply that calls tools."""
     return {
         "content": None,
         "tool_calls": [
@@ -43,7 +43,7 @@ def llm() -> Iterator[FakeOpenAI]:
 
 @pytest.fixture
 def thinking(llm: FakeOpenAI, postgres: EmbeddedPostgres, settings: Settings, clean: None) -> Iterator[httpx.Client]:
-    """A service whose LLM is the scripted one."""
+    """Yield a client of a service with the scripted LLM."""
     own = Settings(
         quire_data_dir=settings.quire_data_dir,
         memory_llm_model="scripted",
@@ -56,7 +56,7 @@ def thinking(llm: FakeOpenAI, postgres: EmbeddedPostgres, settings: Settings, cl
 
 
 def script(llm: FakeOpenAI, *steps: Json | Step) -> None:
-    """What the LLM answers, one after the other; the last one for ever."""
+    """Set the LLM's answers in order; the last one is repeated."""
     left = list(steps)
 
     def reply(request: Json) -> Json:
@@ -77,7 +77,7 @@ def recalled(client: httpx.Client, **body: Any) -> Json:
 
 
 def keys_in(messages: list[Json]) -> list[str]:
-    """The memory keys that the last tool answer shows."""
+    """Return the memory keys in the last tool answer."""
     return [part.split(",")[0] for part in str(messages[-1]["content"]).split("memory_key ")[1:]]
 
 

@@ -1,4 +1,4 @@
-"""What the recall agent may do next."""
+"""Which steps the recall agent can take next."""
 
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,4 +1,4 @@
-"""Searches, recall and a window's query are narrowed by type, role, topic and metadata, and never widened."""
+"""Types, roles, topics and metadata narrow searches, recall and a window's query, and never widen them."""
 
 import asyncio
 
@@ -14,7 +14,7 @@ from tests.tools.kit import refused, said
 
 @pytest.fixture
 def seeded(client: httpx.Client) -> httpx.Client:
-    """A conversation about a ferry, one of a project, memories with metadata, and the same of Bob's."""
+    """Store a conversation about a ferry, one about a project, memories with metadata, and the same for Bob."""
     talk = [
         user("Which ferry goes to Porto?"),
         call("a"),
@@ -74,7 +74,7 @@ def test_topics_are_those_of_pages_or_keywords_of_memories(seeded: httpx.Client,
 
 
 async def index(postgres: EmbeddedPostgres) -> None:
-    """Give the page of `work` a topic, as its job does."""
+    """Give the page of `work` a topic, as the job does."""
     connection = await asyncpg.connect(postgres.superuser_dsn)
     await connection.execute(
         "INSERT INTO page_index (tenant_id, conversation_id, page, source, topics)"

@@ -1,4 +1,4 @@
-"""Searches in a time range, and with the query in more words."""
+"""Searches in a time range, and with an expanded query."""
 
 import json
 from collections.abc import Callable
@@ -130,7 +130,7 @@ NOISE = [
 
 
 def places(client: httpx.Client, user_id: str = "u", **body: Any) -> list[int]:
-    """The place of each answer among the first three results; 3 if it is not there."""
+    """Return the index of each answer among the first three results; 3 if it is not among them."""
     found = []
     for question, (fact, *_) in BOOK.items():
         results = searched(client, user_id, query=question, search_mode="keyword", limit=3, **body)["results"]

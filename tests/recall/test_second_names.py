@@ -1,4 +1,4 @@
-"""Arguments under a second name, and what they give."""
+"""Arguments under a second name, and their results."""
 
 import httpx
 import pytest

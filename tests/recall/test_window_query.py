@@ -1,4 +1,4 @@
-"""What a query brings into a window: what answers it, or nothing; from where, and how much of it."""
+"""The results that a query adds to a window: only answers, from which conversations, and how many."""
 
 import httpx
 import pytest
@@ -15,7 +15,7 @@ SMALL_TALK = [
 
 
 def tail(client: httpx.Client, conversation: str, query: str, **asked: object) -> str:
-    """What a query brings in; "" where it brings in nothing."""
+    """Return the tail that a query adds; "" if it adds nothing."""
     found = window(client, conversation, budget=8000, query=query, **asked)
     last = text_of(found["messages"][-1])
     brought = last if found["usage"]["sections"]["tail"] else ""
@@ -26,7 +26,7 @@ def tail(client: httpx.Client, conversation: str, query: str, **asked: object) -
 
 @pytest.fixture
 def seeded(client: httpx.Client) -> httpx.Client:
-    """A user with an earlier conversation and a new one."""
+    """Store an earlier conversation and a new one of a user."""
     append(client, "old", [user(FACT), assistant("Noted: longjing, thanks for telling me.")], user_id="u")
     for number in range(30):
         late = f"Chapter {number} of the harbour report is late" + ", and so is its appendix of tables" * 5
@@ -105,7 +105,7 @@ def test_invalid_values_are_rejected_by_name(seeded: httpx.Client, asked: Json) 
 
 @pytest.mark.parametrize("name", ["search_memories", "mcp__quire__recall_memory"])
 def test_a_recall_call_is_never_a_result(client: httpx.Client, name: str) -> None:
-    """Neither the call of a recall tool nor what it brought back; what the agent says beside it is."""
+    """Neither the call of a recall tool nor its result is found, but the agent's text beside the call is."""
     asked = call("a", name=name, arguments='{"query": "zanzibar cloves"}')
     append(client, "c", [user("Well?"), asked, result("a", "<quire-memories>zanzibar</quire-memories>")], user_id="u")
     said = {**call("b", name=name, arguments='{"query": "zanzibar"}'), "content": "The ferry leaves at nine."}

@@ -1,4 +1,4 @@
-"""What the tests of served windows share: windows that were served, and the same ones given back."""
+"""Helpers of the tests of served windows: windows as they were served, and as they are given back."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ RECORDED = ("taubench", "sweagent", "deerflow", "livemcpbench", "memorybank", "l
 
 
 def transcripts(each: int, name: str) -> list[Transcript]:
-    """The shipped conversation, or some of a recorded set where it is at hand."""
+    """Return the shipped conversation, or some of a recorded set if it is available."""
     return load(SHIPPED) if name == "shipped" else recorded(name)[:each]
 
 
 def calls(messages: Sequence[Message]) -> Iterator[list[Json]]:
-    """The messages before each model call: user messages, results and what else comes in."""
+    """Yield the messages before each model call: user messages, results and others."""
     waiting: list[Json] = []
     for step in steps(messages, every_message=True):
         waiting += step.messages
@@ -36,13 +36,13 @@ def calls(messages: Sequence[Message]) -> Iterator[list[Json]]:
 
 @dataclass
 class Sent:
-    """A window as a client got it."""
+    """A window as a client received it."""
 
     body: bytes
     etag: str
 
     root: str = ""
-    """What its record is known by."""
+    """The root of its record."""
 
 
 def served(client: httpx.Client, conversation: str, **query: Any) -> Sent:
@@ -52,7 +52,7 @@ def served(client: httpx.Client, conversation: str, **query: Any) -> Sent:
 
 
 def records(client: httpx.Client, conversation: str) -> list[Json]:
-    """All records, newest first, by following the cursor."""
+    """Return all records, newest first, by following the cursor."""
     found: list[Json] = []
     cursor: Json = {}
     while True:
@@ -64,7 +64,7 @@ def records(client: httpx.Client, conversation: str) -> list[Json]:
 
 
 def given_back(client: httpx.Client, conversation: str, number: int) -> tuple[Json, bytes]:
-    """A window that was served, and its bytes."""
+    """Return a served window, and its bytes."""
     answer = client.get(path(conversation, "windows", str(number)))
     assert answer.status_code == 200, answer.text[:500]
     return answer.json(), answer.content

@@ -1,4 +1,4 @@
-"""Between two windows it is said what came in, what went out and why; a window of the past can be made anew."""
+"""A comparison of two windows shows what came in, what went out and why. Windows of the past can be made again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is erased is erased in the windows that showed it too; the others stand."""
+"""Erased data is also erased from the windows that showed it; other windows are not changed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LONG = "The committee heard the third reading and sent it back once more. " * 40
 
 
 def told(run_as_superuser: Sql) -> str:
-    """Everything that is kept of windows."""
+    """Return everything that is stored of windows."""
     rows = run_as_superuser("SELECT body FROM served_texts UNION ALL SELECT body FROM own_texts")
     lines = run_as_superuser("SELECT body FROM served_windows")
     return "\n".join([*(str(unpack(row["body"])) for row in rows), *(str(Row.read(1, row["body"])) for row in lines)])

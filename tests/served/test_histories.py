@@ -1,4 +1,4 @@
-"""Whatever happens to a conversation, a window that was served is given back, or it is said what was erased of it."""
+"""Whatever happens to a conversation, a served window is given back, or the answer lists what was erased of it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ histories = st.lists(st.tuples(st.sampled_from(EVENTS), looks), min_size=4, max_
 
 
 def happen(client: httpx.Client, event: str, number: int, erased: set[int]) -> Json:
-    """Something happens; what the next window is to bring in."""
+    """Do something to a conversation. Return the parameters of the next window."""
     marker = f"word{number}"
     said = [user(f"question {number} about {marker}"), assistant(f"{marker}: {LONG * 8}")]
     match event:

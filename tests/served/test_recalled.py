@@ -1,4 +1,4 @@
-"""What was recalled into a window is recorded with it, and goes with what it came from."""
+"""A recall in a window is recorded with it, and erased with its sources."""
 
 from __future__ import annotations
 

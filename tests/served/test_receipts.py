@@ -162,8 +162,8 @@ def test_windows_that_never_were_have_no_receipt(client: httpx.Client) -> None:
 
 
 def test_no_stored_byte_confirms_what_was_erased(client: httpx.Client, run_as_superuser: Sql) -> None:
-    """Neither the text nor the hash of it, of its message as a model read it, or of the window that showed it; nor its
-    salt, or a part that a guess and anything stored would give.
+    """No erased text is stored, nor a hash of it, of its message as a model read it, or of a window that showed it, nor
+    its salt, nor a value that could be computed from a guess and stored data.
     """
     append(client, "c", [user(SECRET)])
     window = ok(client.get(path("c", "context"), params={"query": SECRET}))

@@ -1,4 +1,4 @@
-"""Each window that is served is recorded once, by whichever call, and nothing else is."""
+"""Each served window is recorded once, whichever call served it, and nothing else is."""
 
 from __future__ import annotations
 

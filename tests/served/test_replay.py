@@ -1,4 +1,4 @@
-"""What a model saw is given back byte for byte, whatever came after it."""
+"""The window that a model saw is given back byte for byte, whatever came later."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ CALLS_MAX = 60
 
 @pytest.fixture(scope="module")
 def elsewhere(postgres: EmbeddedPostgres, settings: Settings) -> Iterator[str]:
-    """Another process of the service, as far as it can tell: it shares nothing but the database."""
+    """Yield the URL of another service that shares only the database, like another process."""
     yield from serving(build_app(settings, postgres.app_dsn))
 
 
@@ -41,7 +41,7 @@ def other(elsewhere: str) -> Iterator[httpx.Client]:
 
 
 def played(client: httpx.Client, conversation: str, name: str) -> list[Sent]:
-    """Every window of each budget and format before each model call of a transcript."""
+    """Return the windows of each budget and format before each model call of a transcript."""
     sent: list[Sent] = []
     for transcript in transcripts(1, name):
         for messages in first(calls(transcript.messages), CALLS_MAX):

@@ -1,4 +1,4 @@
-"""Where a message is said to be agrees with the window, and what is said to bring it back does."""
+"""The reported place of a message agrees with the window, and the reported way to recall it works."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def run(client: httpx.Client, conversation: str, recall: Json) -> str:
 
 
 def agrees(client: httpx.Client, conversation: str, places: Sequence[Json], seen: Sequence[Json], shown: Json) -> None:
-    """Compare where messages are said to be with a window's own messages, in order. ``seen``: as models see them."""
+    """Compare the reported places of messages with a window's messages, in order. ``seen``: as models see them."""
     body = [m for m in shown["messages"] if m["role"] != "system"]
     head = body.pop(0)["content"] if str(body[0].get("content")).startswith("<quire-memory>") else ""
     body = [m for m in body if not (m["role"] == "user" and DATE.fullmatch(str(m["content"])))]
@@ -65,7 +65,7 @@ def agrees(client: httpx.Client, conversation: str, places: Sequence[Json], seen
 
 
 def sent(client: httpx.Client, conversation: str, messages_max: int) -> list[Json]:
-    """Store the shipped conversation, served as it grows; its messages as a model sees them."""
+    """Store the shipped conversation, with windows as it grows. Return its messages as a model sees them."""
     seen: list[Json] = []
     [transcript] = load(SHIPPED)
     for number, step in enumerate(steps(transcript.messages[:messages_max])):
