@@ -55,14 +55,12 @@ def _delete(prune: Callable[[Tx, Any], Awaitable[bool]]) -> Chore:
     return delete
 
 
-async def _erase_expired_archives(runtime: Runtime, tenant: UUID, _: Any) -> None:
-    while await erasing.erase_expired_archives(runtime, tenant):
-        pass
+def _erase(expired: Callable[[Runtime, UUID], Awaitable[int]]) -> Chore:
+    async def erase(runtime: Runtime, tenant: UUID, _: Any) -> None:
+        while await expired(runtime, tenant):
+            pass
 
-
-async def _erase_expired_memories(runtime: Runtime, tenant: UUID, _: Any) -> None:
-    while await erasing.erase_expired_memories(runtime, tenant):
-        pass
+    return erase
 
 
 async def _retain(runtime: Runtime, tenant: UUID, _: Any) -> None:
@@ -76,8 +74,8 @@ async def _count_storage(runtime: Runtime, tenant: UUID, _: Any) -> None:
 CHORES: Mapping[str, Chore] = {
     "answers": _delete(idempotency.prune),
     "requests": _delete(proxied_requests.prune),
-    "archives": _erase_expired_archives,
-    "memories": _erase_expired_memories,
+    "archives": _erase(erasing.erase_expired_archives),
+    "memories": _erase(erasing.erase_expired_memories),
     "conversations": _retain,
     "rates": _delete(limits.forget_rates),
     "storage": _count_storage,

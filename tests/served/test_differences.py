@@ -100,3 +100,14 @@ def test_as_of_what_never_was_is_refused(client: httpx.Client) -> None:
     problem(client.get(get, params={"as_of": 1, "query": "x"}), 422, "as_of")
     problem(client.get(path("nobody", "context"), params={"as_of": 1}), 404)
     assert ok(client.get(get, params={"as_of": 1}))["lag"]["last_seq"] == 1
+    created(client, id="empty", user_id="u")
+    problem(client.get(path("empty", "context"), params={"as_of": 1}), 422, "the conversation has none")
+
+
+def test_a_conversation_without_messages_has_windows_of_the_past(client: httpx.Client) -> None:
+    body = {"user_id": "u", "content": "Call me Mei.", "pinned": True, "valid_from": "2026-01-01T00:00:00Z"}
+    ok(client.post("/memories", json=body), 201)
+    created(client, id="c", user_id="u")
+    for time, is_kept in (("2026-02-01T00:00:00Z", True), ("2025-02-01T00:00:00Z", False)):
+        found = ok(client.get(path("c", "context"), params={"as_of": time, "budget": 4000}))
+        assert ("Call me Mei." in str(found["messages"])) == is_kept

@@ -344,17 +344,18 @@ async def as_of(
     await serving.write(runtime)
     async with runtime.database.snapshot(tenant) as tx:
         now = await conversations.get(tx, conversation_id, bound_to=request.bound_to)
-        seq = past if isinstance(past, int) else now.totals.last_seq
-        then = await windows.as_of(tx, now, seq) if seq <= now.totals.last_seq else None
+        last = now.totals.last_seq
+        then = now if isinstance(past, Then) else await windows.as_of(tx, now, past) if past <= last else None
         if then is None:
-            raise errors.Invalid.at(["query", "as_of"], f"must be the seq of a message: 1 to {now.totals.last_seq}")
+            exist = f"1 to {last}" if last else "the conversation has none"
+            raise errors.Invalid.at(["query", "as_of"], f"must be the seq of a message: {exist}")
         target = await cuts.profile_of_call(call, WindowParts(then, None), may_offer=True)
-        if isinstance(past, int) and not request.asks_for_tail:
-            number = await served.number_at(tx, now.line.own, seq, target.budget, request.format)
-            if number is not None:
-                kept = await replaying.replayed(runtime, tx, now, number, sensitive=request.sensitive)
-                if kept.is_verified:
-                    return kept.context
+        own = now.line.own
+        number = await served.number_at(tx, own, past, target.budget, request.format) if isinstance(past, int) else None
+        if number is not None:
+            kept = await replaying.replayed(runtime, tx, now, number, sensitive=request.sensitive)
+            if kept.is_verified:
+                return kept.context
         time = None if isinstance(past, int) else past
         try:
             shown = await _cut_now(tx, call, then, target, then=time)
