@@ -36,8 +36,8 @@ async def erase_tree(tx: ErasingTx, conversation: Conversation, *, branches_too:
     names = await branches.descendants(tx, [conversation.id])
     if names and not branches_too:
         raise errors.Conflict(
-            f"{len(names)} branches share messages of the conversation. Erase them first, or send `branches=erase`.",
-            errors=[{"loc": ["query", "branches"], "msg": f"must be `erase` to erase {len(names)} branches too"}],
+            "Branches share messages of the conversation. Erase them first, or send `branches=erase`.",
+            errors=[{"loc": ["query", "branches"], "msg": f"must be `erase` to erase the branches too: {len(names)}"}],
             extra={"branches": len(names)},
         )
     locked: dict[str, Conversation | None] = {}
