@@ -85,7 +85,7 @@ def test_receipts_form_a_chain_that_an_export_holds(client: httpx.Client, tmp_pa
     assert (found.first, found.last, found.erasures) == (1, 20, 0)
     file = tmp_path / "me.jsonl"
     file.write_bytes(client.get("/users/u/export").content)
-    assert any("windows 1 to 20" in line for line in report(file, None, None))
+    assert "windows 1 to 20" in "".join([*report(file, None, None)])
     lines = file.read_text().splitlines()
     file.write_text("\n".join(line for line in lines if '"number":7' not in line))
     with pytest.raises(Refused, match="Entry 8 after 6"):
@@ -122,6 +122,15 @@ def test_a_conversation_that_goes_leaves_the_end_of_its_chain(client: httpx.Clie
     [end] = ok(client.delete(path("c")))["certificates"]
     found = verify_chain([*chain, end["receipt"]], keys(client))
     assert (found.last, found.erasures) == (3, 1)
+
+
+def test_what_an_erasure_returns_can_be_verified(client: httpx.Client, tmp_path: Path) -> None:
+    talk(client, turns=3)
+    published = client.get("/.well-known/quire-keys").content
+    (tmp_path / "keys.json").write_bytes(published)
+    for where, kind in ((path("c", "messages", "1"), "erasure"), (path("c"), "end")):
+        (tmp_path / "gone.json").write_bytes(client.delete(where).content)
+        assert f"{kind} 3 of c is signed" in "".join(report(tmp_path / "gone.json", tmp_path / "keys.json", None))
 
 
 def test_an_import_of_a_certificate_erases_again_what_a_backup_brought_back(client: httpx.Client) -> None:

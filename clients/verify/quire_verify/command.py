@@ -5,11 +5,13 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from quire_verify.verifier import Json, Keys, Refused, trusted_keys, verify_chain, verify_entry, verify_proof
+
+ENTRIES = ("window", "erasure", "end", "head")
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -41,12 +43,7 @@ def report(file: Path, keys_file: Path | None, trusted: list[str] | None) -> Ite
         document = [*(one for one in published if one not in document), *document]
     keys = trusted_keys(document, trusted)
     proofs = [one for one in found if "proof" in one and "receipt" in one]
-    chains: dict[str, list[Json]] = {}
-    for line in found:
-        if line.get("type") == "receipt" and line.get("conversation_id") is not None:
-            chains.setdefault(line["conversation_id"], []).append(line["receipt"])
-    alone = [one for one in found if one.get("type") in ("window", "erasure", "end", "head")]
-    alone += [one["receipt"] for one in found if one.get("type") == "receipt" and one.get("conversation_id") is None]
+    chains, alone = _entries(found)
     if not (chains or proofs or alone):
         raise Refused(f"{file} holds no receipts: it must be an export, or what a receipt's route answered.")
     for name, entries in chains.items():
@@ -62,6 +59,23 @@ def report(file: Path, keys_file: Path | None, trusted: list[str] | None) -> Ite
         yield f"{entry['type']} {of} is signed by key {entry['key']}."
     if trusted is None:
         yield "The keys are those of the file itself: compare them with what the service publishes, or pass --keys."
+
+
+def _entries(found: Iterable[Json]) -> tuple[dict[str, list[Json]], list[Json]]:
+    """Return the chains of a file by conversation, and the entries that stand alone: those that were answered by
+    themselves, and what an erasure returned, without the windows before it or a head after it.
+    """
+    chains: dict[str, list[Json]] = {}
+    alone = list[Json]()
+    for one in found:
+        if one.get("type") == "receipt":
+            chains.setdefault(one.get("conversation_id", ""), []).append(one["receipt"])
+        elif one.get("type") in ENTRIES and "conversation_id" not in one:  # an export's own "end" line has one
+            alone.append(one)
+    for name, entries in list(chains.items()):
+        if not name or not {"window", "head"} & {entry.get("type") for entry in entries}:
+            alone += chains.pop(name)
+    return chains, alone
 
 
 def _proved(one: Json, keys: Keys) -> str:
@@ -94,7 +108,7 @@ def _objects(values: Iterator[Any]) -> Iterator[Json]:
         if isinstance(value, list):
             yield from _objects(iter(value))
         elif isinstance(value, dict):
-            is_whole = "proof" in value or value.get("type") in ("key", "receipt", "window", "erasure", "end", "head")
+            is_whole = "proof" in value or value.get("type") in ("key", "receipt", *ENTRIES)
             if is_whole:
                 yield value
             yield from _objects(v for k, v in value.items() if not is_whole or k == "keys")
