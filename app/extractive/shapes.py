@@ -125,9 +125,9 @@ def _json_list(items: list[object], room: int, language: Language, *, more: bool
     objects = [item for item in items[:200] if isinstance(item, Mapping)]
     if not objects:
         values = fitted((brief(item) for item in items[:30]), room - 24)
-        return _say(language, f"JSON 数组，{count} 项：{values}", f"JSON list, {count} items: {values}")
+        return _say(language, f"JSON 数组，{count} 项：{values}", f"JSON list, {_many(count, 'item')}: {values}")
     keys = fitted(keys_of(objects[0]), max(room // 4, 24))
-    size = _say(language, f"JSON 数组，{count} 个对象（{keys}）：", f"JSON list, {count} objects ({keys}): ")
+    size = _say(language, f"JSON 数组，{count} 个对象（{keys}）：", f"JSON list, {_many(count, 'object')} ({keys}): ")
     return size + entries(objects, max(room - len(size), 24))
 
 
@@ -209,7 +209,11 @@ def _table(shape: Shape, max_chars: int, language: Language) -> str:
     count = len(rows) - 1
     if shape.lines > _MAX_LINES and delimiter != "|":
         count = shape.lines - 1
-    size = _say(language, f"表格，{count} 行 × {len(columns)} 列：", f"Table, {count} rows × {len(columns)} columns: ")
+    size = _say(
+        language,
+        f"表格，{count} 行 × {len(columns)} 列：",
+        f"Table, {_many(count, 'row')} × {_many(len(columns), 'column')}: ",
+    )
     names = fitted(columns, max(max_chars // 2, 20))
     room = max_chars - len(size) - len(names) - 16
     if len(rows) < 2 or room < 20:
@@ -235,7 +239,8 @@ def _log(shape: Shape, max_chars: int, language: Language) -> str:
     size = _say(
         language,
         f"日志，{shape.lines} 行，{len(errors)}{more} 个错误，{len(warned)}{more} 个警告",
-        f"Log, {shape.lines} lines, {len(errors)}{more} errors, {len(warned)}{more} warnings",
+        f"Log, {_many(shape.lines, 'line')}, {_many(f'{len(errors)}{more}', 'error')}, "
+        f"{_many(f'{len(warned)}{more}', 'warning')}",
     )
     last = lines[-1] if lines else ""
     room = max_chars - len(size) - 24
@@ -257,7 +262,7 @@ def _code(shape: Shape, max_chars: int, language: Language) -> str:
         return _diff(shape.body, max_chars, language)
     lines, name, defined = shape.code
     header = f"{one_line(lines[0], 70)} " if lines and lines[0].startswith("[") else ""
-    size = _say(language, f"{name} 代码，{shape.lines} 行", f"{name} code, {shape.lines} lines".lstrip())
+    size = _say(language, f"{name} 代码，{shape.lines} 行", f"{name} code, {_many(shape.lines, 'line')}".lstrip())
     room = max_chars - len(size) - len(header) - 4
     if defined:
         return f"{header}{size}{_say(language, '：', ': ')}{fitted(defined, max(room, 20))}"
@@ -343,3 +348,7 @@ def _listing(shape: Shape, lines: list[str], max_chars: int, language: Language)
 
 def _say(language: Language, chinese: str, english: str) -> str:
     return chinese if language == "zh" else english
+
+
+def _many(count: int | str, noun: str) -> str:
+    return f"{count} {noun}" if str(count) == "1" else f"{count} {noun}s"

@@ -72,7 +72,7 @@ def test_the_kind_is_that_of_the_innermost_text(text: str, expected: str) -> Non
         (json.dumps({"error": {"message": "quota exceeded"}, "retry": 3}), ("error: quota exceeded",)),
         (CSV, ("50 rows × 3 columns", "plant, city, capacity_mw", "P1, Town 1, 10")),
         (MARKDOWN, ("3 rows × 2 columns", "city, rain", "Bergen")),
-        (LOG, ("33 lines", "1 errors", "1 warnings", "pump 7 lost pressure", "stopped")),
+        (LOG, ("33 lines", "1 error,", "1 warning;", "pump 7 lost pressure", "stopped")),
         (CODE, ("Python code", "class Tank", "def drain(tank)")),
         (HTML, ("“Pump care”", "Daily", "Oil")),
         (PROSE, ("Pump 7 failed twice",)),
