@@ -9,7 +9,7 @@ import pytest
 from app.core.model import Policy, TailItem
 from app.core.window.assemble import TAIL_OVERHEAD, free_for_tail, with_tail
 from app.core.window.budget import usable
-from app.core.window.head import FRAMES
+from app.core.window.head import FRAMES, keeps
 from app.core.window.render import TAIL_FRAMES
 from app.errors import BudgetTooSmall
 from tests.core.apis import openai_problems
@@ -122,3 +122,11 @@ def test_the_full_history_is_counted_with_archived_results_in_full() -> None:
     ledger = book.window(2000).window.ledger
     assert ledger.full_history > 10_000
     assert ledger.saved > 0.8
+
+
+def test_a_head_keeps_whole_lines_whoever_said_them() -> None:
+    head = "## To keep in mind\n- Ann: Use metric units. (2026-11-29)\n- Answer in French. (2026-11-28)"
+    assert keeps(head, "Use metric\nunits.", "Ann")
+    assert keeps(head, "Answer in French.", "Ann")
+    assert not keeps(head, "Use metric", "Ann")
+    assert not keeps(head, "Use metric units.", "Bob")

@@ -21,6 +21,7 @@ from typing import NamedTuple, Protocol
 from app.core import wording
 from app.core.model import Day, Head, Language, Policy, TailItem
 from app.core.neutral import flat, neutral, titled
+from app.core.parts import said_by
 from app.core.window.contents import ContentsPage, Count
 from app.core.window.kept import KeptLine
 from app.core.window.topics import Topic, most_telling, named
@@ -93,6 +94,11 @@ def for_speaker(
     left_out = len(kept) + 1 - len(taken)
     text = "\n".join(taken)
     return TailItem(text, count(text) + 1, is_private=True) if taken[1:] else None, left_out
+
+
+def keeps(head: str, text: str, name: str | None) -> bool:
+    """Return whether a head keeps a text in mind: it is a line there, with its day, and its speaker if it has one."""
+    return any(f"- {flat(line)} (" in head for line in (text, said_by(name, text)))
 
 
 def summary_room(room: int, policy: Policy) -> int:

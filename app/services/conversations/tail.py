@@ -19,11 +19,10 @@ from app.core.calibration import counted, marks_of
 from app.core.conversation import Conversation
 from app.core.history.rows import HistoryMessage
 from app.core.model import Language, TailItem, Window, WindowWarning
-from app.core.neutral import flat
 from app.core.scope import scope_of
 from app.core.search.evidence import Evidence, evidence
 from app.core.search.relevance import answers
-from app.core.window.head import for_speaker
+from app.core.window.head import for_speaker, keeps
 from app.core.window.kept import tokens_max
 from app.core.window.packing import PASSAGE_TOKENS_MIN, Count, FoundPassage, pack
 from app.core.window.quote import archive_text
@@ -128,7 +127,7 @@ async def unasked(
     search = _TailSearch(shown.conversation, request, query, frozenset(), _is_alone(request, shown))
     in_view = _in_view(search, shown.window)
     found = await _evidence(tx, search, min(UNASKED_LOOKED_AT, room // PASSAGE_TOKENS_MIN), in_view)
-    hits, free = found.beside(lambda hit: in_view(hit.hit) or _is_kept(hit, shown.window), room)
+    hits, free = found.beside(lambda hit: in_view(hit.hit) or keeps(shown.window.head, hit.text, hit.name), room)
     items = await _passages(search.conversation, hits, free, call.runtime.tokens.count)
     return items, list({hit.hit.id for hit in found.hits})
 
@@ -141,7 +140,7 @@ async def _packed(
     if search.request.recall_max_tokens is not None:
         free = min(free, search.request.recall_max_tokens)
     in_view = _in_view(search, window)
-    hits, theirs = found.evidence.beside(lambda hit: in_view(hit.hit) or _is_kept(hit, window), free)
+    hits, theirs = found.evidence.beside(lambda hit: in_view(hit.hit) or keeps(window.head, hit.text, hit.name), free)
     lacks = _lacks(search, found, is_shown=bool(hits), count=count)
     if (left := free - sum(item.tokens for item in lacks)) < 0:
         lacks, left = [], free
@@ -201,11 +200,6 @@ def _in_view(search: _TailSearch, window: Window) -> Callable[[Hit], bool]:
         return is_shown and line.includes(hit.conversation_id)
 
     return is_in_view
-
-
-def _is_kept(hit: SearchHit, window: Window) -> bool:
-    """Return whether a passage is a line of what the head keeps in mind, with its day."""
-    return f"- {flat(hit.text)} (" in window.head
 
 
 async def _find(tx: ReadTx, search: _TailSearch, free: int, window: Window) -> _TailResults:
