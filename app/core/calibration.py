@@ -103,7 +103,7 @@ def counted(charge: Charge, percent: int, tokens: int, marks: Marks) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Lesson:
-    """What a usage report teaches."""
+    """The correction that a usage report gives."""
 
     percent: int
     """What the model's API counted, in percent of the family's formula."""

@@ -23,7 +23,7 @@ _KINDS: dict[str, Kind] = {"u": "user", "s": "space", "c": "conversation"}
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Who can see a row: a user, the members of a space, or one conversation."""
+    """The audience of a row: a user, the members of a space, or one conversation."""
 
     kind: Kind
     id: str

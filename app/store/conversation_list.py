@@ -30,7 +30,7 @@ ORDERS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class ConversationFilter:
-    """Which conversations to list: of a user or a space, with a text in their titles, page titles or ids."""
+    """A filter of conversations: by user or space, and by a text in their titles, page titles or ids."""
 
     user_id: str | None = None
     text: str | None = None

@@ -158,7 +158,7 @@ UPDATE conversations
 
 @dataclass(frozen=True, slots=True)
 class Derived:
-    """Which data derived from a conversation's messages and pages to erase with them."""
+    """The derived data to erase with messages and pages of a conversation."""
 
     conversation_id: str
     uid: UUID

@@ -43,7 +43,7 @@ _QUOTED = re.compile(r"['\"`‘“](\w+)['\"`’”]")
 
 @dataclass(frozen=True, slots=True)
 class Lessons:
-    """What an API's refusals taught: members to leave out, and forms to use."""
+    """Rules learned from an API's refusals: members to leave out, and forms to use."""
 
     dropped: frozenset[str] = frozenset()
     """Members of a request that are left out; of the answer's limit, its name."""

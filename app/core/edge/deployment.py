@@ -61,7 +61,7 @@ class Access:
 
 @dataclass(frozen=True, slots=True)
 class Retention:
-    """How long data is kept; 0: for ever."""
+    """Limits on how long data is kept; 0: for ever."""
 
     messages_max: int = setting(
         Variable("memory_max_messages_per_thread", 0, ge=0),

@@ -51,7 +51,7 @@ HALF_MARK = 0.75
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """Where a cut's zones begin, and how much room its head has."""
+    """The beginnings of a cut's zones, and the room of its head."""
 
     condensed_from: int
     verbatim_from: int

@@ -27,7 +27,7 @@ CUT_LINE_MAX = 100
 
 
 class Holder(NamedTuple):
-    """Whose memories are listed: a user's, with those of their spaces, or a conversation's."""
+    """The holder of listed memories: a user, with the spaces they read, or a conversation."""
 
     user_id: str | None
     conversation_id: str | None = None
